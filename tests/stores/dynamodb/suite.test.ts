@@ -1,15 +1,12 @@
 /** The contract of a store on DynamoDB Local, two processes on one table, and the example. */
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { dynamodb } from "tidegate/dynamodb";
 import { storeSuite } from "tidegate/testing";
+import { testExample } from "../example.ts";
 import { grantedTo, OPERATIONS } from "../takers.ts";
 import { vectors } from "../vectors.ts";
 import { DynamoDbServer } from "./server.ts";
 
-const run = promisify(execFile);
 let server: DynamoDbServer;
 beforeAll(async () => {
   server = await DynamoDbServer.start();
@@ -32,10 +29,9 @@ test.each(OPERATIONS)("two processes grant exactly the capacity (%s)", async (op
   expect(await grantedTo([taker, taker])).toBe(capacity);
 });
 
-test("examples/dynamodb: two logins are allowed, the third is not", async () => {
-  const program = fileURLToPath(new URL("../../../examples/dynamodb/main.mjs", import.meta.url));
-  const aws = { AWS_ENDPOINT_URL: server.endpoint, AWS_REGION: "us-east-1" };
-  const env = { ...process.env, ...aws, AWS_ACCESS_KEY_ID: "local", AWS_SECRET_ACCESS_KEY: "local" };
-  const { stdout } = await run(process.execPath, [program], { env });
-  expect(stdout).toBe("first allowed, 1 left\nsecond allowed, 0 left\nthird try again later\n");
-});
+testExample("dynamodb", () => ({
+  AWS_ENDPOINT_URL: server.endpoint,
+  AWS_REGION: "us-east-1",
+  AWS_ACCESS_KEY_ID: "local",
+  AWS_SECRET_ACCESS_KEY: "local",
+}));

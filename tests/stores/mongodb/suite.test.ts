@@ -1,15 +1,12 @@
 /** The contract of a store over MongoDB's protocol, two processes on one collection, and the example. */
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mongodb } from "tidegate/mongodb";
 import { storeSuite } from "tidegate/testing";
+import { testExample } from "../example.ts";
 import { grantedTo } from "../takers.ts";
 import { vectors } from "../vectors.ts";
 import { MongoServer } from "./server.ts";
 
-const run = promisify(execFile);
 let server: MongoServer;
 beforeAll(async () => {
   server = await MongoServer.start();
@@ -33,8 +30,4 @@ test("two processes grant exactly the capacity", async () => {
   expect(await grantedTo([taker, taker])).toBe(300);
 });
 
-test("examples/mongodb: two logins are allowed, the third is not", async () => {
-  const program = fileURLToPath(new URL("../../../examples/mongodb/main.mjs", import.meta.url));
-  const { stdout } = await run(process.execPath, [program], { env: { ...process.env, MONGODB: server.url } });
-  expect(stdout).toBe("first allowed, 1 left\nsecond allowed, 0 left\nthird try again later\n");
-});
+testExample("mongodb", () => ({ MONGODB: server.url }));

@@ -1,15 +1,12 @@
 /** Exact totals: many stores of one process, and several processes, on one key. */
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Limit } from "tidegate/store";
 import { mysql } from "tidegate/mysql";
+import { testExample } from "../example.ts";
 import { grantedTo, OPERATIONS } from "../takers.ts";
 import { clients, type Open } from "./clients.ts";
 import { withServer } from "./fixture.ts";
 
-const run = promisify(execFile);
 const fixture = withServer();
 const CALL = { op: "take", count: 1, reserve: false } as const;
 
@@ -69,9 +66,4 @@ describe("two processes", () => {
   });
 });
 
-test("examples/mysql: two logins are allowed, the third is not", async () => {
-  const env = { ...process.env, DATABASE_URL: fixture.server.uri };
-  const program = fileURLToPath(new URL("../../../examples/mysql/main.mjs", import.meta.url));
-  const { stdout } = await run(process.execPath, [program], { env });
-  expect(stdout).toBe("first allowed, 1 left\nsecond allowed, 0 left\nthird try again later\n");
-});
+testExample("mysql", () => ({ DATABASE_URL: fixture.server.uri }));

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
 import { inRuntime, replay } from "../../hosts/runtimes.ts";
 import { remove, temporaryFolder } from "../../support/folders.ts";
+import { testExample } from "../example.ts";
 import { grantedTo, OPERATIONS } from "../takers.ts";
 
 const run = promisify(execFile);
@@ -62,9 +63,5 @@ await inRuntime("node22", (node) => {
     expect(stdout).toBe("true\nfalse\ntrue\ntrue\nfalse\n");
   });
 
-  test("examples/sqlite: two logins are allowed, the third is not", async () => {
-    const example = fileURLToPath(new URL("../../../examples/sqlite/main.mjs", import.meta.url));
-    const { stdout } = await run(node, [example], { env: { ...env, DATABASE: join(folder, "example.db") } });
-    expect(stdout).toBe("first allowed, 1 left\nsecond allowed, 0 left\nthird try again later\n");
-  });
+  testExample("sqlite", () => ({ ...env, DATABASE: join(folder, "example.db") }), node);
 });
