@@ -79,7 +79,10 @@ export async function serving(
       cwd: folder,
       env: { ...process.env, ...env },
     },
-  );
+  ).catch((error: unknown) => {
+    remove(folder);
+    throw error;
+  });
   const log = (): Line[] =>
     running
       .output()
