@@ -9,6 +9,15 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+const running = new Set<ChildProcess>();
+const groups = new Set<() => void>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+  for (const kill of groups) kill();
+});
+// Ctrl-C would end this process without that, and does not reach a program in a group of its own.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+
 /** Starts a program, and waits until its output matches. Throws with the output if it exits before. */
 export async function start(
   command: string,
@@ -30,9 +39,14 @@ export async function start(
     child.once("error", reject);
     void ended.then(() => reject(new Error(`${command} ${args.join(" ")} ended\n${output}`)));
   });
-  const stop = async (): Promise<void> => {
+  const kill = (): void => {
     if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
       process.kill(-child.pid, "SIGKILL");
+  };
+  groups.add(kill);
+  void ended.then(() => groups.delete(kill));
+  const stop = async (): Promise<void> => {
+    kill();
     await ended;
   };
   await waited;
@@ -48,11 +62,6 @@ function isStopped(pid: number): boolean {
     return /\) [TZX]/.test(stat.slice(stat.lastIndexOf(")")));
   });
 }
-
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-});
 
 /** A server whose output is not read, which is killed at the latest when the test's process ends. */
 export class ServerProcess {
