@@ -22,9 +22,7 @@ type RedisClass = new (url: string, options: object) => RedisLike & Connecting &
 /** The class itself; it is its own field in versions of late. */
 type Ioredis = RedisClass & { Redis?: RedisClass };
 interface NodeRedis {
-  createClient(
-    options: object,
-  ): RedisLike &
+  createClient(options: object): RedisLike &
     Connecting & {
       destroy?(): void;
       disconnect(): Promise<void>;
