@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isQueueError, type ConfigOrLimit, QueueError, throttle } from "../../src/client/index.ts";
 import { defineLimits, isRateLimitError, isStoreError, SECOND } from "../../src/index.ts";
 import { type Store, transactional } from "../../src/stores/index.ts";
@@ -269,40 +269,6 @@ describe.each<[string, () => Store | undefined, LimitOn]>([
     }
     await throttled.idle();
     expect(most).toBe(2);
-  });
-});
-
-describe("where the host's time is set", () => {
-  let elapsed = 0;
-  beforeEach(() => {
-    vi.useFakeTimers({ now: START });
-    elapsed = 0;
-  });
-  const pass = async (ms: number): Promise<void> => {
-    await vi.advanceTimersByTimeAsync(ms);
-    elapsed += ms;
-  };
-  // Of a server, whose time is not set.
-  const shared = (): ConfigOrLimit => limitOn(later(), spaced, () => START + elapsed);
-
-  test.each([
-    ["back by half an hour", -1800 * SECOND, () => spaced],
-    ["back by two hours", -7200 * SECOND, () => spaced],
-    ["back, with the limit of a server", -1800 * SECOND, shared],
-    ["ahead, with the limit of a server", 1800 * SECOND, shared],
-  ])("%s, calls keep their spacing", async (_, step, limit) => {
-    const ran: number[] = [];
-    const throttled = throttle(() => ran.push(elapsed), limit());
-    const queue = () => [1, 2, 3, 4].map(() => throttled());
-    const calls = queue();
-    await pass(150);
-    vi.setSystemTime(Date.now() + step);
-    calls.push(...queue());
-    for (let tenth = 0; tenth < 10; tenth++) await pass(100);
-    await Promise.all(calls);
-    expect(ran.length).toBe(8);
-    // One more at once where the time was set ahead.
-    for (const [i, at] of ran.entries()) expect(at).toBeGreaterThanOrEqual((i - 1) * 100 - 100);
   });
 });
 

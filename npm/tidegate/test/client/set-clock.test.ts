@@ -1,0 +1,45 @@
+/** Calls that wait where the host's clock is set back or ahead. */
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import { type ConfigOrLimit, throttle } from "../../src/client/index.ts";
+import { defineLimits, SECOND } from "../../src/index.ts";
+import { later } from "../middleware/later.ts";
+
+const spaced = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
+const START = 1_735_689_600_000;
+
+describe("where the host's time is set", () => {
+  let elapsed = 0;
+  beforeEach(() => {
+    vi.useFakeTimers({ now: START });
+    elapsed = 0;
+  });
+  const pass = async (ms: number): Promise<void> => {
+    await vi.advanceTimersByTimeAsync(ms);
+    elapsed += ms;
+  };
+  // Of a server, whose time is not set.
+  const shared = (): ConfigOrLimit => ({
+    limiter: defineLimits({ calls: spaced }, { store: later(), now: () => START + elapsed }),
+    name: "calls",
+  });
+
+  test.each([
+    ["back by half an hour", -1800 * SECOND, () => spaced],
+    ["back by two hours", -7200 * SECOND, () => spaced],
+    ["back, with the limit of a server", -1800 * SECOND, shared],
+    ["ahead, with the limit of a server", 1800 * SECOND, shared],
+  ])("%s, calls keep their spacing", async (_, step, limit) => {
+    const ran: number[] = [];
+    const throttled = throttle(() => ran.push(elapsed), limit());
+    const queue = () => [1, 2, 3, 4].map(() => throttled());
+    const calls = queue();
+    await pass(150);
+    vi.setSystemTime(Date.now() + step);
+    calls.push(...queue());
+    for (let tenth = 0; tenth < 10; tenth++) await pass(100);
+    await Promise.all(calls);
+    expect(ran.length).toBe(8);
+    // One more at once where the time was set ahead.
+    for (const [i, at] of ran.entries()) expect(at).toBeGreaterThanOrEqual((i - 1) * 100 - 100);
+  });
+});
