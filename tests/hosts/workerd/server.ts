@@ -1,5 +1,7 @@
 /** Runs `wrangler dev` on a user's project. */
+import { mkdirSync } from "node:fs";
 import { get } from "node:http";
+import { join } from "node:path";
 import { freePort } from "../../support/ports.ts";
 import { type Running, start } from "../../support/processes.ts";
 
@@ -21,7 +23,11 @@ export interface Worker {
 export async function dev(wrangler: string, folder: string, args: string[] = []): Promise<Worker> {
   const port = await freePort();
   const all = [wrangler, "dev", "--local", "--ip", "127.0.0.1", "--port", `${port}`, "--inspector-port", "0", ...args];
-  const running = await start(process.execPath, all, /Ready on/, { cwd: folder, env: { ...process.env, ...QUIET } });
+  // It is killed, and leaves its temporary files: these go with the folder.
+  const TMPDIR = join(folder, ".wrangler", "temporary");
+  mkdirSync(TMPDIR, { recursive: true });
+  const env = { ...process.env, ...QUIET, TMPDIR };
+  const running = await start(process.execPath, all, /Ready on/, { cwd: folder, env });
   return {
     running,
     origin: `http://127.0.0.1:${port}`,
