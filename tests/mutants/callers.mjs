@@ -93,7 +93,7 @@ export const CALLERS = [
   one(
     "client/reserve.ts",
     "(value.config.capacity ?? value.config.rate) - value.value - this.#owed",
-    "Number.POSITIVE_INFINITY",
+    "Infinity",
     THROTTLE,
   ),
   one(
@@ -114,12 +114,7 @@ export const CALLERS = [
   one("react/remote.ts", 'learned.reason === "exceeds capacity"', "false", REMOTE),
   one("react/remote.ts", "entry.again || (left > 0", "(left > 0", REMOTE),
   one("react/clock-offset.ts", "if (roundTrip / 2 > this.error()) return;", "", CLOCK),
-  one(
-    "react/clock-offset.ts",
-    "    this.#error = Number.POSITIVE_INFINITY;\n    return true;",
-    "    return true;",
-    CLOCK,
-  ),
+  one("react/clock-offset.ts", "    this.#error = Infinity;\n    return true;", "    return true;", CLOCK),
   // Logs and commands.
   one(
     "observe/observer.ts",

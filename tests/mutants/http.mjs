@@ -196,7 +196,7 @@ export const HTTP = [
     EXPRESS,
     GATE,
   ),
-  one("limiter/settlement.ts", "Object.hasOwn(Object(worth), name) ? worth[name] : undefined", "worth[name]", GATE),
+  one("limiter/settlement.ts", "Object.hasOwn(worth, name) ? worth[name] : undefined", "worth[name]", GATE),
   one("middleware/rule.ts", "boundedKey(found)", "found", GATE, EXPRESS),
   one("middleware/rule.ts", 'typeof found === "string" && found !== ""', 'typeof found === "string"', GATE, EXPRESS),
   one("middleware/rule.ts", "return { name, count, reserve, config,", "return { name, count, config,", GATE, EXPRESS),

@@ -109,7 +109,7 @@ export const STORES = [
   transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),
 
   spread("b.value - a.value", "a.value - b.value"),
-  spread("order[i + 1]?.value ?? Number.NEGATIVE_INFINITY", "Number.NEGATIVE_INFINITY"),
+  spread("order[i + 1]?.value ?? -Infinity", "-Infinity"),
   spread("(taken.get(shard) ?? 0) + part", "part"),
   spread("      rest -= part;\n", ""),
   spread("over > this.#tolerance ? this.#fill(seen, over) : []", "[]"),

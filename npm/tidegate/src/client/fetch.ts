@@ -101,7 +101,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
       const chosen = options.retry?.(response);
       if (chosen !== undefined) check("retry", chosen, FLAG);
       if (!(chosen ?? isDenied(response, reported))) return { response, at: undefined };
-      const longest = Math.min(maxWait, (notAfter ?? Number.POSITIVE_INFINITY) - now);
+      const longest = Math.min(maxWait, (notAfter ?? Infinity) - now);
       const at = retryTime(reported, now, { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` });
       if (at - now > maxWait) return { response, at: undefined };
       restraint.hold(at);

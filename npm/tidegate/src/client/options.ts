@@ -63,7 +63,7 @@ export const PRIORITY: Check = integerFrom(`an integer from 0 to ${LEVELS - 1}`,
 export const SHARED: Readonly<Record<"maxQueued" | "maxWait" | "concurrency" | "clock", Check>> = {
   maxQueued: {
     expects: "an integer from 1, or Infinity",
-    accepts: (calls) => calls === Number.POSITIVE_INFINITY || (Number.isInteger(calls) && (calls as number) >= 1),
+    accepts: (calls) => calls === Infinity || (Number.isInteger(calls) && (calls as number) >= 1),
   },
   maxWait: durationFrom(0),
   concurrency: {

@@ -50,7 +50,7 @@ export class Slots {
 
   /** Epoch ms, on the limiter's clock, at which the first `count` tokens are due; `undefined` where there are fewer. */
   due(count: number): number | undefined {
-    if (count === 0) return Number.NEGATIVE_INFINITY;
+    if (count === 0) return -Infinity;
     let first = this.#slots[this.#head];
     if (first === undefined) return undefined;
     while (first.left < count && !close(first.left, count)) {
@@ -85,7 +85,7 @@ export class Slots {
   }
 
   /** Drops the last `count` tokens, as far as they are due at `now`. */
-  cut(count: number, now: number = Number.POSITIVE_INFINITY): void {
+  cut(count: number, now: number = Infinity): void {
     for (let last = this.#last(); count > 0 && last !== undefined && last.at <= now; last = this.#last()) {
       const rest = close(last.left, count) ? 0 : Math.max(last.left - count, 0);
       const dropped = last.left - rest;

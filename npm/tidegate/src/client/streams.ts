@@ -75,7 +75,7 @@ const perSecond = (rate: number, capacity: number) =>
 /** Where the tokens of a stream are waited for. */
 function flowOf(limit: ConfigOrLimit, clock: Clock) {
   const source = sourcesOf(limit, () => clock.now())();
-  const queue = new Queue({ clock, source, maxQueued: Number.POSITIVE_INFINITY });
+  const queue = new Queue({ clock, source, maxQueued: Infinity });
   return {
     take: (count: number) => queue.run({ count, priority: DEFAULT_PRIORITY }, () => undefined),
     /** Rejects what waits. */

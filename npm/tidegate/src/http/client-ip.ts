@@ -68,7 +68,7 @@ function networksIn(list: readonly string[]): Networks {
 
 function trustOf(trust: ClientIpOptions["trust"]): Trust {
   if (trust === undefined) return { hops: 0, networks: undefined };
-  if (Array.isArray(trust)) return { hops: Number.POSITIVE_INFINITY, networks: networksIn(trust) };
+  if (Array.isArray(trust)) return { hops: Infinity, networks: networksIn(trust) };
   if (typeof trust !== "number" || !Number.isInteger(trust) || trust < 0 || trust > 100) {
     throw new InputError(
       "trust",

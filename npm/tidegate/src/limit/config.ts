@@ -70,7 +70,7 @@ export interface Policy {
 export const FIRST_REQUEST = "first request";
 
 /** A start as the engine reads it: infinite for the first request. */
-export const startNumber = (start: Start): number => (start === FIRST_REQUEST ? Number.POSITIVE_INFINITY : start);
+export const startNumber = (start: Start): number => (start === FIRST_REQUEST ? Infinity : start);
 
 const SETTINGS = ["onStoreError", "timeout"] as const;
 

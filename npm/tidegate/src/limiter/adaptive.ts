@@ -107,7 +107,7 @@ export class AdaptiveRate {
     } = options;
     check("start", start, numberFrom(startOf, floor, ceiling));
     const [burst, every] = [msOf(options.burst ?? period), msOf(options.every ?? 1000)];
-    const latency = msOf(options.latency ?? Number.POSITIVE_INFINITY);
+    const latency = msOf(options.latency ?? Infinity);
     this.#set = { floor, ceiling, period, burst, latency, tolerance, increase, decrease, every, now };
     this.#rate = start;
     this.#stepAt = now();

@@ -63,7 +63,7 @@ export class Outages {
   readonly #log: Lines | undefined;
   readonly #nodes = new Map<string, Node>();
   /** When an error of a single key was last logged. */
-  #keyLoggedAt = Number.NEGATIVE_INFINITY;
+  #keyLoggedAt = -Infinity;
 
   constructor(store: string, log: Lines | undefined) {
     this.#store = store;
@@ -124,7 +124,7 @@ export class Outages {
     let node = this.#nodes.get(name);
     if (node === undefined) {
       if (this.#nodes.size >= MOST_NODES) this.#nodes.delete(this.#nodes.keys().next().value as string);
-      node = { failures: 0, probeAt: 0, wait: PROBE_AFTER, loggedAt: Number.NEGATIVE_INFINITY, isLogged: false };
+      node = { failures: 0, probeAt: 0, wait: PROBE_AFTER, loggedAt: -Infinity, isLogged: false };
       this.#nodes.set(name, node);
     }
     return node;

@@ -44,7 +44,7 @@ function onRequest(
 export function bindingDecision(decided: Decision | AllDecision): RequestDecision {
   if (!("decisions" in decided)) return onRequest(decided, decided, [decided]);
   const { decisions } = decided;
-  const wait = ({ ok, shadow, retryAt = Number.POSITIVE_INFINITY }: Decision): number => {
+  const wait = ({ ok, shadow, retryAt = Infinity }: Decision): number => {
     if (shadow !== undefined) return -2;
     return ok ? -1 : retryAt;
   };

@@ -12,7 +12,7 @@ const DRIFT = 1e-4;
 export class ClockOffset {
   #offset: number | undefined;
   /** Most that the offset was off by, in ms, when it was measured; infinite where no round trip has measured it. */
-  #error = Number.POSITIVE_INFINITY;
+  #error = Infinity;
   #measuredAt = 0;
   /** By how many ms `Date.now` is ahead of `performance.now`. */
   #apart: number = Date.now() - performance.now();
@@ -51,7 +51,7 @@ export class ClockOffset {
     const apart = Date.now() - performance.now();
     if (Math.abs(apart - this.#apart) <= JUMP_MS) return false;
     this.#apart = apart;
-    this.#error = Number.POSITIVE_INFINITY;
+    this.#error = Infinity;
     return true;
   }
 }

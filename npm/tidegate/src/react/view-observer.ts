@@ -93,7 +93,7 @@ export class ViewObserver {
     const { from, name } = this.#watched;
     const now = from.now();
     const next = nextChange(now, from.state(name), this.#watched, this.#fields);
-    if (next === Number.POSITIVE_INFINITY || this.#changed === undefined) return;
+    if (next === Infinity || this.#changed === undefined) return;
     this.#timer = setTimeout(this.#wake, Math.min(Math.max(next - now, 1), LONGEST_TIMER));
   }
 

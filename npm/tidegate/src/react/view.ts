@@ -74,7 +74,7 @@ export function nextChange(
   { wish, tick }: Shown,
   fields: ReadonlySet<keyof View>,
 ): number {
-  let next = Number.POSITIVE_INFINITY;
+  let next = Infinity;
   if (state === undefined) return next;
   const sooner = (at: number | undefined): void => {
     if (at !== undefined && at > now && at < next) next = at;

@@ -29,7 +29,7 @@ export function dropAtOf(bytes: unknown): number {
   try {
     return readRecord(bytes).dropAt;
   } catch {
-    return Number.POSITIVE_INFINITY;
+    return Infinity;
   }
 }
 

@@ -166,7 +166,7 @@ class Spread {
   /** Takes from all shards, in rounds; `taken` is what it has so far taken from each. */
   async #takeParts(taken: Map<number, number>): Promise<Decision> {
     const { limit, op, count, reserve } = this.#call;
-    const { maxReserved = Number.POSITIVE_INFINITY, shards } = limit.policy;
+    const { maxReserved = Infinity, shards } = limit.policy;
     const floor = reserve ? -maxReserved / shards : 0;
     let left = count;
     for (let round = 1; ; round++) {
@@ -317,7 +317,7 @@ export function drain(values: readonly number[], count: number, floor: number): 
   for (const [i, { value }] of order.entries()) {
     sum += value;
     level = (sum - count) / (i + 1);
-    if (level >= (order[i + 1]?.value ?? Number.NEGATIVE_INFINITY)) break;
+    if (level >= (order[i + 1]?.value ?? -Infinity)) break;
   }
   const parts: Part[] = [];
   for (const { value, shard } of order) {

@@ -29,8 +29,8 @@ export class Lease {
   /** The fraction of the most that the store could hold which it held lately: other processes took the rest. */
   #found = 1;
   /** By the store's clock: its last report that can deny, and its last lease. */
-  #learnedAt = Number.NEGATIVE_INFINITY;
-  #lentAt = Number.NEGATIVE_INFINITY;
+  #learnedAt = -Infinity;
+  #lentAt = -Infinity;
   /** How often tokens may have been returned to the store: its decisions from before cannot deny. */
   #returns = 0;
 
@@ -151,7 +151,7 @@ export class Lease {
 
   /** Tokens may have been returned since `mark`, as by a request sent then: only its own decision can still deny. */
   returned(mark: Mark): Mark {
-    this.#learnedAt = Number.NEGATIVE_INFINITY;
+    this.#learnedAt = -Infinity;
     return { ...mark, returns: ++this.#returns };
   }
 
@@ -166,7 +166,7 @@ export class Lease {
       this.#found = (this.#found + Math.min(Math.max((value + lent) / most, 0), 1)) / 2;
     }
     this.#state = { value, ts };
-    this.#learnedAt = mark.returns === this.#returns ? now : Number.NEGATIVE_INFINITY;
+    this.#learnedAt = mark.returns === this.#returns ? now : -Infinity;
     if (lent > 0) this.#lentAt = now;
     this.usedAt = Math.max(this.usedAt, now);
     this.#balance += lent;

@@ -97,7 +97,7 @@ export class TidegateObject extends Base {
   }
 
   async #step(request: Request): Promise<Reply> {
-    const { timeout = Number.POSITIVE_INFINITY } = request;
+    const { timeout = Infinity } = request;
     const until = performance.now() + timeout;
     try {
       const answer = await this.#turns.run(OBJECT, () => {
@@ -133,7 +133,7 @@ export class TidegateObject extends Base {
     this.#alarmAt = null;
     const now = Date.now();
     const written = this.#written;
-    let nextAt = Number.POSITIVE_INFINITY;
+    let nextAt = Infinity;
     let startAfter: string | undefined;
     let isEmpty = true;
     do {
@@ -178,7 +178,7 @@ export class TidegateObject extends Base {
     const storage = this.#storage;
     const writes = new Map<string, Uint8Array | undefined>();
     const now = Date.now();
-    let nextAt = Number.POSITIVE_INFINITY;
+    let nextAt = Infinity;
     const states: Transaction = {
       async get(id) {
         const bytes = await storage.get(wellFormed(id));

@@ -39,7 +39,7 @@ export class PendingRequest {
   /** Whether nothing but this process has delayed it: it was made when no statement was out, and was not sent yet. */
   undelayed = false;
   /** `performance.now()`, ms, when its statement is given up. */
-  latest: number = Number.POSITIVE_INFINITY;
+  latest: number = Infinity;
   #settled = false;
   /** Its caller's; `why` is set where the cause is its key alone. */
   readonly #caller: NonNullable<Deadline>;
@@ -58,7 +58,7 @@ export class PendingRequest {
     const call = request.kind === "one" ? request.call : undefined;
     this.reads = request.kind === "value" || (call !== undefined && (call.op === "check" || call.count === 0));
     this.takes = call !== undefined && call.op === "take" && call.count > 0 && !call.reserve;
-    this.#caller = deadline ?? { at: Number.POSITIVE_INFINITY };
+    this.#caller = deadline ?? { at: Infinity };
     this.#resolve = resolve;
     this.#reject = reject;
   }

@@ -71,7 +71,7 @@ export function takeRow(pending: PendingRequest): FunctionCall {
   const call = callsOf(pending)[0] as Call;
   const { rate, period, capacity } = call.limit.policy;
   const start = startOf(call.limit, call.key);
-  const since = sinceOf(start === Number.POSITIVE_INFINITY);
+  const since = sinceOf(start === Infinity);
   return {
     name: "take_row",
     types: ["bytea", "float8", "float8", "float8", "float8", "float8", "float8", ...since.types],
@@ -158,7 +158,7 @@ export function callRows(batch: readonly PendingRequest[], byProcedure: boolean)
   const rows = new Map(ids.map((id, i) => [id, i]));
   const { specs, entries } = entriesOf(batch, rows);
   const blocks = !byProcedure && specs.some(({ op }) => op === OPS.block);
-  const since = sinceOf(!blocks && !byProcedure && specs.some(({ start }) => start === Number.POSITIVE_INFINITY));
+  const since = sinceOf(!blocks && !byProcedure && specs.some(({ start }) => start === Infinity));
   const arrays: readonly (readonly [type: string, value: string])[] = [
     ["bytea[]", byteasOf(ids)],
     ["int[]", list(entries.map(({ row }) => row))],

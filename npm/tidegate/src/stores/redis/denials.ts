@@ -28,7 +28,7 @@ export class Denials {
   /** By key, oldest first, when the latest of them ended: a denial that was sent before may be from before it. */
   readonly #returnedAt = new Map<string, number>();
   /** The same for keys that {@link #returnedAt} no longer has. */
-  #returnedBefore = Number.NEGATIVE_INFINITY;
+  #returnedBefore = -Infinity;
   /** ms. */
   readonly #keepFor: number;
 

@@ -269,8 +269,8 @@ function checkGranted(reply: Reply, granted: number): void {
 }
 
 function latestOf(entries: readonly Entry[]): number | undefined {
-  const latest = entries.reduce((most, { deadline = Number.POSITIVE_INFINITY }) => Math.max(most, deadline), 0);
-  return latest === Number.POSITIVE_INFINITY ? undefined : latest;
+  const latest = entries.reduce((most, { deadline = Infinity }) => Math.max(most, deadline), 0);
+  return latest === Infinity ? undefined : latest;
 }
 
 /**

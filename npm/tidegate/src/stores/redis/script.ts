@@ -37,7 +37,7 @@ export class Rule {
     const { kind, rate, period, capacity, maxReserved } = policy;
     const parts = shard ? policy.shards : 1;
     const owed = maxReserved === undefined ? "unlimited" : `${maxReserved / parts}`;
-    const grid = start === Number.POSITIVE_INFINITY ? "first request" : `${start}`;
+    const grid = start === Infinity ? "first request" : `${start}`;
     const one = shard ? `${1 / parts}` : "";
     const optional = [op, op === "block" ? one : reserve ? owed : "", kind === "fixed window" ? grid : ""];
     this.args = [`${count}`, `${rate / parts}`, `${period}`, `${capacity / parts}`, ...optional];

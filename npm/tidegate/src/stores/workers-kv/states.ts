@@ -138,7 +138,7 @@ export class States {
   }
 
   #add(state: Pick<Cached, "limit" | "key" | "state">): Cached {
-    const made = { ...state, readAt: Date.now(), writtenAt: Number.NEGATIVE_INFINITY, isAhead: false };
+    const made = { ...state, readAt: Date.now(), writtenAt: -Infinity, isAhead: false };
     this.#cached.set(state.limit.identity(state.key), made);
     return made;
   }
