@@ -1,6 +1,7 @@
 /** Messages for a mistake in what a store is given: a client that is none, or its options. */
 import { Redis } from "ioredis";
 import { MemcacheClient } from "memcache-client";
+import mysql2 from "mysql2/promise";
 import pg from "pg";
 import { describe } from "vitest";
 import { defineLimits, MINUTE } from "../src/index.ts";
@@ -29,6 +30,11 @@ describe("a store", () => {
     "`client` must be a Redis client: ioredis (`Redis` or `Cluster`), node-redis 5 or newer (a client, pool, cluster or " +
     "sentinel), Valkey GLIDE, `Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`; got ";
   const POSTGRES = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
+  const dataSource = { options: { type: "mysql" }, createQueryRunner() {} };
+  const TYPEORM = `${POSTGRES}TypeORM on "mysql"; pass that database's own client to its own store`;
+  const SQLITE =
+    "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; got ";
+  const MYSQL = "a client of MySQL; pass it to `mysql` of tidegate/mysql";
   const KV = "`namespace` must be a binding to a KV namespace, such as env.QUOTAS; got ";
   const OBJECTS = "`namespace` must be a binding to a namespace of Durable Objects, such as env.LIMITS; got ";
   const DENO = "`kv` must be an open database, such as await Deno.openKv(); got ";
@@ -53,6 +59,20 @@ describe("a store", () => {
     ],
     ["PostgreSQL: the module", () => postgres(any({ Pool: pg.Pool })), `${POSTGRES}an object with Pool`],
     ["PostgreSQL: a promise", () => postgres(any(Promise.resolve())), `${POSTGRES}a promise; \`await\` it first`],
+    ["PostgreSQL: a pool of mysql2", () => postgres(any(mysql2.createPool({}))), POSTGRES + MYSQL],
+    [
+      "PostgreSQL: Drizzle on mysql2",
+      () => postgres(any({ execute() {}, dialect: {}, $client: mysql2.createPool({}) })),
+      POSTGRES + MYSQL,
+    ],
+    ["PostgreSQL: TypeORM on MySQL", () => postgres(any({ query() {}, ...dataSource })), TYPEORM],
+    ["PostgreSQL: its manager", () => postgres(any({ query() {}, dataSource })), TYPEORM],
+    ["PostgreSQL: its manager before 1.0", () => postgres(any({ query() {}, connection: dataSource })), TYPEORM],
+    [
+      "PostgreSQL: a pool of slonik",
+      () => postgres(any({ query() {}, maybeOneFirst() {} })),
+      `${POSTGRES}slonik, whose \`query\` takes no text; pass pg's Pool`,
+    ],
     ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}"QUOTAS"`],
     ["Workers KV: all of env", () => workersKv(any({ QUOTAS: {} })), `${KV}an object with QUOTAS`],
     ["Durable Objects: all of env", () => durableObject(any({ LIMITS: {} })), `${OBJECTS}an object with LIMITS`],
@@ -102,26 +122,28 @@ describe("a store", () => {
     [
       "SQLite: Drizzle's database",
       () => sqlite(any({ query: {}, $client: {} })),
-      "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; " +
-        "got a database of Drizzle; pass its `$client`",
+      `${SQLITE}a database of Drizzle; pass its \`$client\``,
     ],
+    [
+      "SQLite: Drizzle's database that has `execute`, as on PostgreSQL",
+      () => sqlite(any({ execute() {}, $client: {} })),
+      `${SQLITE}a database of Drizzle; pass its \`$client\``,
+    ],
+    ["SQLite: a pool of mysql2", () => sqlite(any(mysql2.createPool({}))), SQLITE + MYSQL],
     [
       "SQLite: a database of sqlite3 or sql.js",
       () => sqlite(any({ prepare() {}, run() {}, each() {} })),
-      "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; " +
-        "got an object with prepare, run, each",
+      `${SQLITE}an object with prepare, run, each`,
     ],
     [
       "SQLite: a database of libsql/promise, whose statements are promises",
       () => sqlite(any({ prepare: () => Promise.reject(new Error("handled")), exec() {} })),
-      "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; " +
-        "got an object with prepare, exec",
+      `${SQLITE}an object with prepare, exec`,
     ],
     [
       "SQLite: a connection of @tursodatabase/serverless",
       () => sqlite(any({ prepare: () => Promise.reject(new Error("handled")), batch() {} })),
-      "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; " +
-        "got an object with prepare, batch",
+      `${SQLITE}an object with prepare, batch`,
     ],
     [
       "SQLite: 3.37, as better-sqlite3 7.4 has it",

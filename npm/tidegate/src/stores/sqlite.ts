@@ -118,7 +118,13 @@ interface Connection {
 
 /** The connection through this client; throws where the client is not supported. */
 function connectionTo(client: SqliteLike): Connection {
-  const { execute, prepare, batch, each } = Object(client) as Record<string, unknown>;
+  const { execute, prepare, batch, each, escapeId, $client } = Object(client) as Record<string, unknown>;
+  const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1";
+  // mysql2, mariadb and some databases of Drizzle have an `execute` of their own.
+  if (typeof escapeId === "function") {
+    throw new InputError("client", rule, client, "a client of MySQL; pass it to `mysql` of tidegate/mysql");
+  }
+  if ($client !== undefined) throw notAClient(rule, client);
   if (typeof execute === "function") {
     const libSql = client as LibSqlClient;
     return {
@@ -129,7 +135,6 @@ function connectionTo(client: SqliteLike): Connection {
   // Statements of sqlite3 and sql.js, which alone have `each`, return no rows.
   const isD1 = typeof batch === "function";
   if (typeof prepare !== "function" || typeof each === "function" || !canPrepare(client as Preparing, isD1)) {
-    const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1";
     throw notAClient(rule, client);
   }
   if (isD1) {

@@ -102,6 +102,8 @@ const RULE = "a PostgreSQL client, with query(text, values) or unsafe(text, valu
 export function senderOf(client: PostgresClient, prepare: boolean): Send {
   const given: unknown = client;
   if (!isObject(given)) throw notAClient(given);
+  const other = otherDatabase(given);
+  if (other !== undefined) throw new InputError("client", RULE, client, other);
   const orm = ormQuery(given);
   if (orm !== undefined) return (make) => ({ reply: orm(make()).then(replyOf), withdraw: never });
   if (isUnsafeClient(given)) {
@@ -123,6 +125,21 @@ export function senderOf(client: PostgresClient, prepare: boolean): Send {
     const { text, values } = make();
     return { reply: query.call(client, text, values).then(replyOf), withdraw: never };
   };
+}
+
+/** What this client of another database is, and what to pass; `undefined` where nothing shows that it is one. */
+function otherDatabase(client: object): string | undefined {
+  if (has(client, "maybeOneFirst")) return "slonik, whose `query` takes no text; pass pg's Pool";
+  // mysql2 and mariadb: pg has `escapeIdentifier`.
+  if (has(client, "escapeId")) return "a client of MySQL; pass it to `mysql` of tidegate/mysql";
+  const { $client, dataSource, connection } = client as Record<string, unknown>;
+  // TypeORM's managers and runners have their `DataSource`, as `connection` before 1.0.
+  const source = [client, dataSource, connection].find((x) => isObject(x) && has(x, "createQueryRunner"));
+  const { type } = Object(Object(source).options) as { type?: unknown };
+  if (typeof type === "string" && !/postgres|cockroach/.test(type)) {
+    return `TypeORM on ${show(type)}; pass that database's own client to its own store`;
+  }
+  return isObject($client) ? otherDatabase($client) : undefined;
 }
 
 /** How Prisma or Drizzle sends a statement; `undefined` for other clients. */
