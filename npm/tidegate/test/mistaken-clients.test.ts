@@ -73,6 +73,12 @@ describe("a store", () => {
       () => postgres(any({ query() {}, maybeOneFirst() {} })),
       `${POSTGRES}slonik, whose \`query\` takes no text; pass pg's Pool`,
     ],
+    [
+      "PostgreSQL: pg-promise's database in place of a transaction",
+      () => postgres(any({ query() {} })).within(any({ query() {}, $pool: {} })),
+      "`client` must be the client that the transaction is on, such as `tx` of `sql.begin(async (tx) => …)`; " +
+        "got the one that makes transactions",
+    ],
     ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}"QUOTAS"`],
     ["Workers KV: all of env", () => workersKv(any({ QUOTAS: {} })), `${KV}an object with QUOTAS`],
     ["Durable Objects: all of env", () => durableObject(any({ LIMITS: {} })), `${OBJECTS}an object with LIMITS`],

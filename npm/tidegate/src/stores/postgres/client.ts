@@ -84,13 +84,14 @@ export function checkTransaction(client: PostgresClient): void {
   throw new InputError("client", rule, client, "the one that makes transactions");
 }
 
-/** pg's `Pool`, postgres.js, Bun's `SQL`, Prisma, TypeORM's `DataSource`, or Drizzle on one of them. */
+/** pg's `Pool`, postgres.js, Bun's `SQL`, Prisma, TypeORM's `DataSource`, `db` of pg-promise, or Drizzle on one of them. */
 function hasConnections(client: unknown): boolean {
   if (!isObject(client)) return false;
   // A connection that was reserved has `release`, and a transaction `savepoint`.
   if (has(client, "begin") && !has(client, "savepoint") && !has(client, "release")) return true;
   const { $client } = client as { $client?: unknown };
-  return isPool(client) || has(client, "$connect") || has(client, "createQueryRunner") || hasConnections($client);
+  const makes = has(client, "$connect") || has(client, "createQueryRunner") || has(client, "$pool", "object");
+  return makes || isPool(client) || hasConnections($client);
 }
 
 type Query = (this: unknown, statement: unknown, values?: unknown) => PromiseLike<unknown>;
