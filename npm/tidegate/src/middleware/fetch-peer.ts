@@ -12,8 +12,8 @@ interface Beside {
   /** Deno: the connection's information. */
   remoteAddr?: unknown;
   /** Bun: the server. */
-  requestIP?: ((request: Request) => unknown) | undefined;
-  server?: { requestIP?: ((request: Request) => unknown) | undefined } | undefined;
+  requestIP?: ((request: object) => unknown) | undefined;
+  server?: { requestIP?: ((request: object) => unknown) | undefined } | undefined;
   /** SvelteKit: the event. */
   getClientAddress?: (() => unknown) | undefined;
   /** Astro: the context, whose getter throws where the adapter has no address. */
@@ -32,7 +32,10 @@ interface Beside {
 }
 
 /** The peer, as the host or framework reports it beside the request or in it; nothing elsewhere (Workers). */
-export function peerOf(request: Request & { ip?: unknown }, beside: unknown): Pick<Incoming, "address" | "socket"> {
+export function peerOf(
+  request: { readonly url: string; readonly ip?: unknown },
+  beside: unknown,
+): Pick<Incoming, "address" | "socket"> {
   const found = Object(beside) as Beside;
   const { remoteAddr, requestIP, server, getClientAddress, geo, clientConn, req, node, incoming } = found;
   if (remoteAddr !== undefined) return { address: addressIn(remoteAddr) };

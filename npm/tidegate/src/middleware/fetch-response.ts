@@ -9,6 +9,13 @@ import { outgoingOf, peerOf } from "./fetch-peer.ts";
 import type { Pending } from "../limit/pending.ts";
 import { slot } from "./slot.ts";
 
+/** What is read of a request: of a `Request`, or of the one of Azure Functions, which has no signal. */
+export interface FetchRequest {
+  readonly url: string;
+  readonly headers: Pick<Headers, "get">;
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Settles once: at the handler's end, or when the client leaves before, also where it left before the decision. Where the
  * host's own response is known (`outgoing`), at its end, which for a stream is later. Call it before the decision:
@@ -17,13 +24,12 @@ import { slot } from "./slot.ts";
  */
 export function settlement<R>(
   gate: Gate<R>,
-  request: Pick<Request, "signal" | "headers">,
+  request: FetchRequest,
   keep: (work: Promise<void>) => void,
   outgoing?: NodeResponse,
 ): (admission: Admission<R>) => (status: number, error?: unknown) => void {
   if (gate.options.settle === undefined) return () => () => {};
-  // The request of Azure Functions has no signal.
-  const { signal, headers }: { signal?: AbortSignal; headers: Headers } = request;
+  const { signal, headers } = request;
   const ended = outgoing === undefined ? undefined : ending(outgoing);
   // Bun and Deno abort the signal of a request that becomes a WebSocket.
   const leaves = headers.get("upgrade")?.toLowerCase() !== "websocket";
@@ -119,7 +125,7 @@ export const decisionOf = (request: object): RequestDecision | undefined => deci
  */
 export function limitHandler<
   N extends string,
-  R extends Request = Request,
+  R extends FetchRequest = Request,
   A extends unknown[] = [],
   T extends Response | undefined = Response,
 >(
@@ -161,8 +167,8 @@ export function limitHandler<
  * Throws where a framework passes something else. The response to a request of `node:http` would be dropped, and its client
  * would wait forever.
  */
-function checkRequest(request: Request): void {
-  if (typeof (request as Partial<Request> | undefined)?.headers?.get === "function") return;
+function checkRequest(request: FetchRequest): void {
+  if (typeof (request as Partial<FetchRequest> | undefined)?.headers?.get === "function") return;
   const event = "where the host passes an event, pass on its request and the event";
   const rule = `a Request: ${event}; for (request, response) use tidegate/node or tidegate/express`;
   throw new InputError("request", rule, request);

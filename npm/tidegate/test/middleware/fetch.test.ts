@@ -63,9 +63,13 @@ describe("settles once", () => {
 
   test("for a request without a signal, as that of Azure Functions", async () => {
     const ends: unknown[] = [];
-    const settle: FetchOptions<Request, "api">["settle"] = ({ status, aborted }) => void ends.push([status, aborted]);
-    const request = { url: "http://a/", method: "GET", headers: new Headers() } as Request;
-    await rateLimit(limits, { name: "api", key: "k", settle }, hello)(request);
+    const request = { url: "http://a/", method: "GET", headers: new Headers(), params: { name: "ada" } };
+    const settle: FetchOptions<typeof request, "api">["settle"] = ({ status, aborted }) => {
+      ends.push([status, aborted]);
+    };
+    const handler = ({ params }: typeof request) => new Response(params.name);
+    const response = await rateLimit(limits, { name: "api", key: "k", settle }, handler)(request);
+    expect(await response.text()).toBe("ada");
     expect(ends).toEqual([[200, false]]);
   });
 
