@@ -90,6 +90,14 @@ export function headerIn(headers: ClientRequest["headers"], name: string): strin
   return Array.isArray(value) ? value.join(",") : typeof value === "string" ? value : undefined;
 }
 
+/** The same, of a name in other letters too, as in an event of API Gateway v1. Of several such names none is read. */
+function anyCase(headers: ClientRequest["headers"], name: string): string {
+  const found = headerIn(headers, name);
+  if (found !== undefined) return found;
+  const [own, ...others] = Object.keys(Object(headers)).filter((key) => key.toLowerCase() === name);
+  return (own !== undefined && others.length === 0 && headerIn(headers, own)) || "";
+}
+
 /** The key of all requests without an address; no address has it. */
 const UNKNOWN = "unknown";
 
@@ -118,10 +126,10 @@ export function clientIp(request: ClientRequest, options: ClientIpOptions = {}):
   let client = peer;
   if (!list) {
     if (options.trust !== 0 && (networks === undefined || (peer !== undefined && within(peer, networks)))) {
-      client = parseAddress(withoutPort(String(headerIn(request.headers, header) ?? "").trim())) ?? peer;
+      client = parseAddress(withoutPort(anyCase(request.headers, header).trim())) ?? peer;
     }
   } else if (hops > 0) {
-    const text = String(headerIn(request.headers, header) ?? "");
+    const text = anyCase(request.headers, header);
     const entries = header === "forwarded" ? forwardedFor(text) : fromTheRight(text);
     let hop = 0;
     for (const entry of entries) {
