@@ -57,8 +57,8 @@ pub(crate) const MAX_LENGTHS: usize = 100;
 const DAY: f64 = 86_400e3;
 /// The characters of a name that leave room for the names of the counts.
 pub(crate) const MAX_BLOCKED_NAME: usize = MAX_NAME_BYTES - ".denials".len();
-/// Under these names beside the rule's own, denials and blocks are counted.
-const COUNTS: [&str; 2] = [".denials", ".blocks"];
+/// Under these names beside the rule's own, denials and blocks are counted, and one block begins at a time.
+const COUNTS: [&str; 3] = [".denials", ".blocks", ".begins"];
 
 impl Enforcement {
     /// Reads the fields `shadow`, `onStoreError` and `block` of a rule with this name.
