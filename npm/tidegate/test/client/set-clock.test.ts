@@ -42,4 +42,21 @@ describe("where the host's time is set", () => {
     // One more at once where the time was set ahead.
     for (const [i, at] of ran.entries()) expect(at).toBeGreaterThanOrEqual((i - 1) * 100 - 100);
   });
+
+  test("calls keep their spacing where each test of a caller has fake timers of its own", async () => {
+    const throttled = throttle(() => {}, spaced);
+    await throttled();
+    // Its `performance` begins anew, too.
+    vi.advanceTimersByTime(60 * SECOND);
+    await throttled();
+    vi.useRealTimers();
+    vi.useFakeTimers({ now: START });
+    let ran = false;
+    const call = throttled().then(() => {
+      ran = true;
+    });
+    await pass(100);
+    expect(ran).toBe(true);
+    await call;
+  });
 });
