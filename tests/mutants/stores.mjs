@@ -214,7 +214,7 @@ export const STORES = [
     "const scope = fault.undone !== undefined || fault.ofRow",
     "const scope = fault.undone !== undefined",
   ),
-  of("postgres/executor.ts", ...unit("postgres-deadline"))(": LEAST_REST)", ": 0)"),
+  of("postgres/executor.ts", ...unit("postgres-deadline"))("? LEAST_REST", "? 0"),
   postgres("fault.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
   postgres("transport.ts", "faults", "odd-clients")("if (this.#lost >= this.#most) {", "if (false) {"),
 

@@ -58,20 +58,20 @@ interface LockedRequests {
  */
 type Way = "function" | "procedure" | "function only";
 
-/** A batch on its way: what is left of it, and what its statements have found. */
+/** How long a statement waits for a lock: shortly, or up to `lock` ms, as its rows are locked or the table seems to be. */
+type Wait = { readonly kind: "short" } | { readonly kind: "rows" | "table"; readonly lock: number };
+
+/** A batch on its way: what is left of it, how it is sent next, and what its statements have found. */
 interface Course {
   readonly kind: Kind;
-  /** ms for a lock, where the rows are locked. */
-  readonly wait: number | undefined;
-  requests: PendingRequest[];
-  /** The statement that is out is the first one, the second one, and so on. */
-  tries: number;
+  readonly wait: Wait;
+  readonly requests: PendingRequest[];
+  /** Statements that were sent for it. */
+  readonly tries: number;
   /** A statement was undone at the deadline of its first request: those after it end at that of the last one. */
-  late: boolean;
-  /** The table itself seems to be locked. */
-  tableLocked: boolean;
+  readonly late: boolean;
   /** The session's own limit has ended a statement. */
-  timedOut: boolean;
+  readonly timedOut: boolean;
 }
 
 export class Executor {
@@ -86,33 +86,27 @@ export class Executor {
     this.#locked = locked;
   }
 
-  /** Settles every request of the batch, or moves it to the locked ones. `wait`: ms for a lock, where the rows are locked. */
-  async execute(kind: Kind, batch: readonly PendingRequest[], wait?: number): Promise<void> {
+  /** Settles every request of the batch, or moves it to the locked ones. `lock`: ms for a lock, where the rows are locked. */
+  async execute(kind: Kind, batch: readonly PendingRequest[], lock?: number): Promise<void> {
     const { timeout, transaction } = this.#options;
     const latest = performance.now() + timeout;
     // A request without a deadline has one from here on.
     if (!transaction) for (const pending of batch) pending.latest = Math.min(pending.latest, latest);
-    const course: Course = {
-      kind,
-      wait,
-      requests: [...batch],
-      tries: 1,
-      late: false,
-      tableLocked: false,
-      timedOut: false,
-    };
-    for (; ; course.tries++) {
-      await overdue(course.requests);
-      course.requests = stillWaiting(course.requests, mayWaitLong(course) ? marginOf(course.requests) : LEAST_REST);
-      if (course.requests.length === 0) return;
-      const last = lastDeadline(course.requests);
+    const wait: Wait = lock === undefined ? { kind: "short" } : { kind: "rows", lock };
+    let next: Course | undefined = { kind, wait, requests: [...batch], tries: 0, late: false, timedOut: false };
+    while (next !== undefined) {
+      await overdue(next.requests);
+      const requests = stillWaiting(next.requests, next.wait.kind === "short" ? LEAST_REST : marginOf(next.requests));
+      if (requests.length === 0) return;
+      const course: Course = { ...next, requests, tries: next.tries + 1 };
+      const last = lastDeadline(requests);
       const byProcedure = this.#way === "procedure" && kind === "call" && !transaction;
       try {
         await this.#send(course, byProcedure);
         return;
       } catch (error) {
-        if (error instanceof NotSent && (await hasMoved(course, last))) continue;
-        if (!(await this.#mayRepeat(course, error, byProcedure))) return;
+        const moved = error instanceof NotSent && (await hasMoved(course, last));
+        next = moved ? course : await this.#nextAfter(course, error, byProcedure);
       }
     }
   }
@@ -131,13 +125,12 @@ export class Executor {
     }
   }
 
-  #boundsOf({ requests, wait, late, tableLocked }: Course): Bounds {
+  #boundsOf({ requests, wait, late }: Course): Bounds {
     const now = performance.now();
     const first = Math.min(...deadlines(requests));
     // A statement that may wait for long ends in time for the first of its requests.
-    if (mayWaitLong({ wait, tableLocked })) {
-      const lock = Math.min(wait ?? this.#options.timeout, first - now - ROUND_TRIP);
-      return { lock, undo: first - ROUND_TRIP };
+    if (wait.kind !== "short") {
+      return { lock: Math.min(wait.lock, first - now - ROUND_TRIP), undo: first - ROUND_TRIP };
     }
     const last = lastDeadline(requests);
     // Under load some request is always close to its deadline: it undoes the statement of the others once at most.
@@ -147,35 +140,29 @@ export class Executor {
     };
   }
 
-  /** Whether another statement is to be sent for what is left of the batch; `false`: its requests are settled or moved. */
-  async #mayRepeat(course: Course, error: unknown, byProcedure: boolean): Promise<boolean> {
+  /** How what is left of the batch is sent after this error; `undefined`: its requests are settled or moved. */
+  async #nextAfter(course: Course, error: unknown, byProcedure: boolean): Promise<Course | undefined> {
     const { transaction, schema } = this.#options;
     const fault = faultOf(error, schema);
     if (byProcedure && fault.noProcedure) {
       this.#way = "function only";
-      return true;
+      return course;
     }
     const isTimeout = fault.code === STATEMENT_TIMEOUT;
     // A second time without a locked row, the server is too slow for the session's limit.
-    const undone = isTimeout && (course.wait !== undefined || !course.timedOut) ? "lock" : fault.undone;
-    course.timedOut ||= isTimeout;
-    if (undone === undefined || transaction) {
-      await this.#failed(course, fault, error);
-      return false;
-    }
-    if (undone === "late") {
-      course.late = true;
-      return true;
-    }
-    if (undone === "lock") return this.#leaveLocked(course, error);
+    const undone = isTimeout && (course.wait.kind === "rows" || !course.timedOut) ? "lock" : fault.undone;
+    if (undone === undefined || transaction) return this.#failed(course, fault, error);
+    if (undone === "late") return { ...course, late: true };
+    if (undone === "lock") return this.#leaveLocked({ ...course, timedOut: course.timedOut || isTimeout }, error);
     return this.#outlast(course, undone, `concurrent transactions undid it until its deadline (${fault.code})`, error);
   }
 
   /** Rejects the requests of a statement that failed for good. */
-  async #failed({ kind, requests, wait }: Course, fault: Fault, error: unknown): Promise<void> {
+  async #failed({ kind, requests, wait }: Course, fault: Fault, error: unknown): Promise<undefined> {
     if (requests.length > 1 && !this.#options.transaction && fault.ofRow) {
       // Nothing was written. Each is sent on its own, so that the one that fails fails alone.
-      for (const pending of requests) await this.execute(kind, [pending], wait);
+      const lock = wait.kind === "rows" ? wait.lock : undefined;
+      for (const pending of requests) await this.execute(kind, [pending], lock);
       return;
     }
     const cause = error instanceof NotSent ? undefined : error;
@@ -183,35 +170,35 @@ export class Executor {
     for (const pending of requests) pending.fail(fault.message, cause, scope);
   }
 
-  /** Moves the requests on locked rows. `false`: those are all of them. */
-  async #leaveLocked(course: Course, error: unknown): Promise<boolean> {
-    const { requests } = course;
-    if (course.wait !== undefined) {
+  /** Moves the requests on locked rows. `undefined`: those are all of them. */
+  async #leaveLocked(course: Course, error: unknown): Promise<Course | undefined> {
+    const { requests, wait } = course;
+    if (wait.kind === "rows") {
       const known = requests.flatMap(({ ids }) => ids.filter((id) => this.#locked.has(id)));
       this.#locked.separate(requests, new Set(known), error);
-      return false;
+      return undefined;
     }
     const ids = await this.lockedIds(requests);
-    course.tableLocked = ids === undefined;
-    if (ids !== undefined) course.requests = this.#locked.separate(requests, ids, error);
-    return true;
+    if (ids === undefined) return { ...course, wait: { kind: "table", lock: this.#options.timeout } };
+    return { ...course, wait: { kind: "short" }, requests: this.#locked.separate(requests, ids, error) };
   }
 
-  /** After concurrent transactions: the procedure where that may help, or a pause. `false`: no time is left, for `reason`. */
+  /** After concurrent transactions: the procedure where that may help, or a pause. `undefined`: no time is left, for `reason`. */
   async #outlast(
-    { requests, tries }: Course,
+    course: Course,
     undone: "conflict" | "deadlock",
     reason: string,
     error: unknown,
-  ): Promise<boolean> {
+  ): Promise<Course | undefined> {
+    const { requests, tries } = course;
     for (const pending of requests) pending.failAtDeadline(reason, error);
     if (undone === "conflict" && this.#way === "function") {
       this.#way = "procedure";
-      return true;
+      return course;
     }
-    if (await pause(tries, lastDeadline(requests))) return true;
+    if (await pause(tries, lastDeadline(requests))) return course;
     for (const pending of requests) pending.fail(reason, error, "key");
-    return false;
+    return undefined;
   }
 
   /** The ids whose rows another transaction has locked; `undefined` where the table itself seems to be locked. */
@@ -239,10 +226,6 @@ async function hasMoved({ requests }: Course, last: number): Promise<boolean> {
   await overdueTimers(last);
   return lastDeadline(requests) > last;
 }
-
-/** Whether a statement may wait for a lock until a deadline. */
-const mayWaitLong = ({ wait, tableLocked }: Pick<Course, "wait" | "tableLocked">): boolean =>
-  tableLocked || wait !== undefined;
 
 function callOf(kind: Kind, requests: readonly PendingRequest[], byProcedure: boolean): FunctionCall {
   if (kind === "read") return readRows(requests);
