@@ -69,7 +69,7 @@ const LIST = [
   one("limit/steady.ts", "late < JITTER)", "true)", "busy.test.ts"),
   one("limit/steady.ts", "late > -EARLY && ", "", "busy.test.ts"),
   one("limit/steady.ts", "deadline.at = now + rest;", "{}", "busy.test.ts"),
-  one("stores/postgres/queue.ts", "await overdue(this.#waiting);", "", "postgres-deadline.test.ts"),
+  one("stores/postgres/queue.ts", "await overdue(this.waiting);", "", "postgres-deadline.test.ts"),
   one("limiter/resilience.ts", "connectBy ??= ", "connectBy = ", "connecting.test.ts"),
   one("limiter/resilience.ts", "at: steadyNow() + timeout", "at: steadyNow() + 20 * timeout", ...OUTAGES),
   one("limiter/resilience.ts", "deadline.why ?? ", "", "swap.test.ts"),
