@@ -57,29 +57,29 @@ export class Fallback {
     return scaled;
   }
 
-  one(call: Call, passed: number | undefined, cause: unknown): Decision {
-    const now = timeOf(passed);
+  one(call: Call, now: number | undefined, cause: unknown): Decision {
+    const at = timeOf(now);
     const setting = this.#settingOf(call.limit);
     if (typeof setting === "object") {
-      const decision = this.#store.decide({ ...call, limit: this.#localLimit(call.limit, setting.local) }, now);
-      return standIn(call, decision, now, cause);
+      const decision = this.#store.decide({ ...call, limit: this.#localLimit(call.limit, setting.local) }, at);
+      return standIn(call, decision, at, cause);
     }
-    const never = call.limit.never(call, now);
+    const never = call.limit.never(call, at);
     if (never !== undefined) return { ...never, degraded: true, cause };
     const { policy } = call.limit;
     return {
       // A block that was not stored blocks nothing.
       ok: call.op === "give" || call.op === "charge" || (setting === "allow" && call.op !== "block"),
       value: 0,
-      ts: now,
+      ts: at,
       remaining: 0,
       limit: policy.capacity,
       retryAt: undefined,
       retryAfter: undefined,
-      resetAt: now,
+      resetAt: at,
       reserved: false,
       reason: undefined,
-      now,
+      now: at,
       policy,
       degraded: true,
       cause,
@@ -87,21 +87,21 @@ export class Fallback {
   }
 
   /** All or nothing without the store: calls on local limits are decided together. */
-  several(calls: readonly Call[], passed: number | undefined, cause: unknown): AllDecision {
-    const now = timeOf(passed);
+  several(calls: readonly Call[], now: number | undefined, cause: unknown): AllDecision {
+    const at = timeOf(now);
     const isLocal = ({ limit }: Call): boolean => typeof this.#settingOf(limit) === "object";
-    const others = calls.filter((call) => !isLocal(call)).map((call) => this.one(call, now, cause));
+    const others = calls.filter((call) => !isLocal(call)).map((call) => this.one(call, at, cause));
     const granted = others.every((decision) => decision.ok);
     const scaled = calls.filter(isLocal).map((call): Call => {
       const { local } = this.#settingOf(call.limit) as { local: number };
       return { ...call, op: granted ? call.op : "check", limit: this.#localLimit(call.limit, local) };
     });
-    const decided = scaled.length === 0 ? [] : this.#store.decideAll(scaled, now).decisions;
+    const decided = scaled.length === 0 ? [] : this.#store.decideAll(scaled, at).decisions;
     const [locals, rest] = [decided.values(), others.values()];
     const decisions = calls.map((call) =>
-      isLocal(call) ? standIn(call, locals.next().value as Decision, now, cause) : (rest.next().value as Decision),
+      isLocal(call) ? standIn(call, locals.next().value as Decision, at, cause) : (rest.next().value as Decision),
     );
-    return { ...combined(decisions, now), degraded: true, cause };
+    return { ...combined(decisions, at), degraded: true, cause };
   }
 
   /** How calls on these limits are decided, for the log. */

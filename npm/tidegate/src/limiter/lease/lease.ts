@@ -51,26 +51,26 @@ export class Lease {
     return this.#balance < this.#low;
   }
 
-  /** The latest time that the store's clock can show; a limiter's own clock counts for both. */
-  now(passed: number | undefined): number {
-    return passed ?? this.#clock.latest() ?? Date.now();
+  /** The latest time that the store's clock can show; the limiter's clock, if one was given, counts for both. */
+  now(now: number | undefined): number {
+    return now ?? this.#clock.latest() ?? Date.now();
   }
 
   /** Spends leased tokens, or denies by the store's recent state. `undefined`: the store must decide. */
-  spend(count: number, passed: number | undefined): Decision | undefined {
-    const spent = this.decide(count, passed);
+  spend(count: number, now: number | undefined): Decision | undefined {
+    const spent = this.decide(count, now);
     if (spent?.decision.ok === true) this.commit(spent, count);
     return spent?.decision;
   }
 
   /** What {@link spend} does before it commits a grant. */
-  decide(count: number, passed: number | undefined): LeaseDecision | undefined {
+  decide(count: number, now: number | undefined): LeaseDecision | undefined {
     // The quicker clock may be early: a grant by it stands, a denial must hold at the latest time of the store's clock.
     if (this.#balance >= count) {
-      const spent = this.#settled(this.#state, count, passed ?? this.#clock.usual() ?? Date.now());
+      const spent = this.#settled(this.#state, count, now ?? this.#clock.usual() ?? Date.now());
       if (spent?.decision.ok !== false) return spent;
     }
-    return this.#settled(this.#state, count, this.now(passed));
+    return this.#settled(this.#state, count, this.now(now));
   }
 
   commit({ decision, left }: LeaseDecision, count: number): void {
@@ -80,11 +80,11 @@ export class Lease {
   }
 
   /** Denies a request behind the waiting ones, where too little is left even if all of them are granted. */
-  behind(count: number, passed: number | undefined): Decision | undefined {
+  behind(count: number, now: number | undefined): Decision | undefined {
     // A larger waiting request may be denied, and leave enough for this one.
     if (this.#state === undefined || count < this.waiting.most) return undefined;
     const kept = { value: this.#state.value - this.waiting.tokens, ts: this.#state.ts };
-    const decision = this.#settled(kept, count, this.now(passed))?.decision;
+    const decision = this.#settled(kept, count, this.now(now))?.decision;
     return decision?.ok === false ? decision : undefined;
   }
 

@@ -92,9 +92,9 @@ export class RefilledLease extends Lease {
       const { count, resolve, reject } = request;
       try {
         if (isInputError(error)) throw error;
-        const passed = time();
+        const now = time();
         const call: Call = { op: "take", limit, key, count, reserve: false };
-        resolve(this.spend(count, passed) ?? resilient.without(call, passed, error));
+        resolve(this.spend(count, now) ?? resilient.without(call, now, error));
       } catch (mistake) {
         reject(mistake);
       }
