@@ -1,10 +1,10 @@
 /** A `fetch` that waits for tokens, and for the limits that servers report. */
 import { type Check, check, FLAG, FUNCTION, msOf, STRING } from "../limit/checks.ts";
-import { tagOf } from "../limit/realms.ts";
 import { jitter as spread, MAX_JITTER_MS } from "../limit/jitter.ts";
 import { notify } from "../limit/notify.ts";
 import { systemClock } from "./clock.ts";
 import { checkFetchOptions, type FetchOptions, type Init, type Input } from "./fetch-options.ts";
+import { copyOf, type Facts, factsOf, hasOnlyKnown, isIdempotent, requestKeyOf } from "./fetch-request.ts";
 import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf, TOKENS } from "./options.ts";
 import { Queues } from "./queue.ts";
 import { readRateLimit, type ServerLimits } from "./rate-limit-fields.ts";
@@ -31,9 +31,6 @@ const RETRY_PRIORITY = 9;
 const FIRST_WAIT = 1000;
 /** Jest's jsdom has no `fetch`. */
 const FETCH: Check = { ...FUNCTION, expects: "given where the host has none" };
-/** Methods that may be repeated: RFC 9110, 9.2.2. */
-const IDEMPOTENT = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]);
-
 /**
  * A `fetch` that waits for its own tokens, reads the limits that servers report, and slows down before they deny it.
  *
@@ -119,8 +116,6 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     }
   }
 
-  const requestKeyOf = ({ url, headers, settings }: Facts): string =>
-    JSON.stringify([url.href, [...headers()].sort(), settings()]);
   const sharing = singleFlight(send, { key: (_input, _init, facts) => requestKeyOf(facts) });
   return queues.shownBy(async (input: Input, init?: Init): Promise<Response> => {
     const facts = factsOf(input, init);
@@ -135,73 +130,6 @@ const RESPONSE: Check = {
   expects: "a function that returns a Response",
   accepts: (response) => typeof (response as Response | null | undefined)?.headers?.get === "function",
 };
-
-/** A request's properties, read without making a `Request`. */
-interface Facts {
-  readonly url: URL;
-  readonly method: string;
-  readonly signal: AbortSignal | undefined;
-  /** Whether the same body can be sent again. */
-  readonly replayable: boolean;
-  readonly headers: () => Headers;
-  /** The values of {@link SETTINGS}. */
-  readonly settings: () => readonly unknown[];
-}
-
-/** What else the answer to a GET depends on. */
-const SETTINGS = [
-  "cache",
-  "credentials",
-  "integrity",
-  "keepalive",
-  "mode",
-  "redirect",
-  "referrer",
-  "referrerPolicy",
-] as const;
-const KNOWN: readonly string[] = [...SETTINGS, "body", "headers", "method", "signal"];
-
-/** Whether a request has no setting of a host's own, such as a `dispatcher`, which may be anything. */
-const hasOnlyKnown = (init: Init | undefined): boolean =>
-  Object.keys(init ?? {}).every((field) => KNOWN.includes(field));
-
-const isRequest = (input: Input): input is Request =>
-  typeof input === "object" && input !== null && "url" in input && typeof input.clone === "function";
-
-const REPLAYABLE = ["ArrayBuffer", "Blob", "File", "FormData", "URLSearchParams"];
-
-/** Whether the host has this class, and the value is of it. */
-function isOf(name: string, value: unknown): boolean {
-  const found = (globalThis as Record<string, unknown>)[name];
-  return typeof found === "function" && value instanceof found;
-}
-
-/** A stream can be read once; any other body is read anew each time. */
-function isReplayable(body: unknown): boolean {
-  if (body === undefined || body === null || typeof body === "string") return true;
-  // By name: jsdom and other realms have classes of their own. By class: those of React Native and happy-dom have no name.
-  return ArrayBuffer.isView(body) || REPLAYABLE.some((name) => tagOf(body) === `[object ${name}]` || isOf(name, body));
-}
-
-function factsOf(input: Input, init: Init | undefined): Facts {
-  const request = isRequest(input) ? input : undefined;
-  const base = (globalThis as { location?: { href?: string } }).location?.href;
-  return {
-    url: new URL(request?.url ?? String(input), base),
-    method: (init?.method ?? request?.method ?? "GET").toUpperCase(),
-    // `null` is none, in place of the request's.
-    signal: (init?.signal === undefined ? request?.signal : init.signal) ?? undefined,
-    replayable: isReplayable(init?.body),
-    headers: () => new Headers(init?.headers ?? request?.headers),
-    settings: () => SETTINGS.map((field) => init?.[field] ?? request?.[field]),
-  };
-}
-
-const isIdempotent = ({ method, headers }: Facts): boolean =>
-  IDEMPOTENT.has(method) || headers().has("Idempotency-Key");
-
-/** A `Request` with a body can be sent once, so all attempts but the last send copies. */
-const copyOf = (input: Input): Input => (isRequest(input) && input.body !== null ? input.clone() : input);
 
 /**
  * Ends a body that is not read, which would hold its connection. One that is broken or locked, or never ends, must not cost
