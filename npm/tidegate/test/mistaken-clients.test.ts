@@ -31,7 +31,7 @@ describe("a store", () => {
     "sentinel), Valkey GLIDE, `Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`; got ";
   const POSTGRES = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
   const dataSource = { options: { type: "mysql" }, createQueryRunner() {} };
-  const TYPEORM = `${POSTGRES}TypeORM on "mysql"; pass that database's own client to its own store`;
+  const ON_MYSQL = `${POSTGRES}one on "mysql"; pass that database's own client to its own store`;
   const SQLITE =
     "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; got ";
   const MYSQL = "a client of MySQL; pass it to `mysql` of tidegate/mysql";
@@ -65,9 +65,14 @@ describe("a store", () => {
       () => postgres(any({ execute() {}, dialect: {}, $client: mysql2.createPool({}) })),
       POSTGRES + MYSQL,
     ],
-    ["PostgreSQL: TypeORM on MySQL", () => postgres(any({ query() {}, ...dataSource })), TYPEORM],
-    ["PostgreSQL: its manager", () => postgres(any({ query() {}, dataSource })), TYPEORM],
-    ["PostgreSQL: its manager before 1.0", () => postgres(any({ query() {}, connection: dataSource })), TYPEORM],
+    ["PostgreSQL: TypeORM on MySQL", () => postgres(any({ query() {}, ...dataSource })), ON_MYSQL],
+    ["PostgreSQL: its manager", () => postgres(any({ query() {}, dataSource })), ON_MYSQL],
+    ["PostgreSQL: its manager before 1.0", () => postgres(any({ query() {}, connection: dataSource })), ON_MYSQL],
+    [
+      "PostgreSQL: Prisma on MySQL",
+      () => postgres(any({ $queryRawUnsafe() {}, $executeRawUnsafe() {}, _activeProvider: "mysql" })),
+      ON_MYSQL,
+    ],
     [
       "PostgreSQL: a pool of slonik",
       () => postgres(any({ query() {}, maybeOneFirst() {} })),

@@ -133,12 +133,13 @@ function otherDatabase(client: object): string | undefined {
   if (has(client, "maybeOneFirst")) return "slonik, whose `query` takes no text; pass pg's Pool";
   // mysql2 and mariadb: pg has `escapeIdentifier`.
   if (has(client, "escapeId")) return "a client of MySQL; pass it to `mysql` of tidegate/mysql";
-  const { $client, dataSource, connection } = client as Record<string, unknown>;
+  const { $client, dataSource, connection, _activeProvider } = client as Record<string, unknown>;
   // TypeORM's managers and runners have their `DataSource`, as `connection` before 1.0.
   const source = [client, dataSource, connection].find((x) => isObject(x) && has(x, "createQueryRunner"));
-  const { type } = Object(Object(source).options) as { type?: unknown };
+  // Prisma's client has the type itself.
+  const { type = _activeProvider } = Object(Object(source).options) as { type?: unknown };
   if (typeof type === "string" && !/postgres|cockroach/.test(type)) {
-    return `TypeORM on ${show(type)}; pass that database's own client to its own store`;
+    return `one on ${show(type)}; pass that database's own client to its own store`;
   }
   return isObject($client) ? otherDatabase($client) : undefined;
 }
