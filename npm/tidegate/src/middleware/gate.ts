@@ -225,8 +225,10 @@ export function gate<R, N extends string, D>(
     options.block === undefined || checked.shadow
       ? undefined
       : denialCounter(any, escalation(options.block, namesIn(options)), selection);
-  const names = isFixed(options) ? [...new Set([...namesIn(options), ...any.names])] : undefined;
-  return new Gate(any, checked, chooserOf(options, any.names, address, checked.shadow), countDenial, decided, names);
+  // An application's own limiter may have none.
+  const { names: defined }: { names?: readonly string[] } = any;
+  const names = defined && isFixed(options) ? [...new Set([...namesIn(options), ...defined])] : undefined;
+  return new Gate(any, checked, chooserOf(options, defined, address, checked.shadow), countDenial, decided, names);
 }
 
 /** Counts denials by the option `block`, except those on limits that the selection itself blocks. */

@@ -350,3 +350,11 @@ test("a settlement of a name that no limit has is reported, and changes nothing"
   await (await made.admit({}, {}))?.settle({ status: 200, aborted: false });
   expect(errors).toEqual([expect.objectContaining({ message: expect.stringMatching(/^`settle` must be .*"apis"/) })]);
 });
+
+test("a limiter of the application's own, or of its tests, needs no names", async () => {
+  const limit = vi.fn(() => limits.limit("api", { key: "own" }));
+  const own = { limit } as unknown as typeof limits;
+  const made = gate(own, { name: "api", key: "own" });
+  expect((await made.admit({}, {}))?.decision.ok).toBe(true);
+  expect(limit).toHaveBeenCalledWith("api", { key: "own", count: 1 });
+});
