@@ -91,7 +91,7 @@ test("calls made while a statement is out share the next one, in order", async (
   const { store, statements } = counted({ statements: 1 });
   const limit = stock("later", 1000);
   const first = store.decide(take(limit, "first"));
-  await Promise.resolve();
+  while (statements.length === 0) await undefined;
   const order: string[] = [];
   const rest = Array.from({ length: 100 }, (_, i) =>
     store.decide(take(limit, `k${i}`)).then(() => order.push(`k${i}`)),
