@@ -34,6 +34,9 @@ describe("a store", () => {
   const ON_MYSQL = `${POSTGRES}one on "mysql"; pass that database's own client to its own store`;
   const SQLITE =
     "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; got ";
+  const IN_TRANSACTION =
+    "`client` must be the client that the transaction is on, such as `tx` of `sql.begin(async (tx) => …)`; " +
+    "got the one that makes transactions";
   const MYSQL = "a client of MySQL; pass it to `mysql` of tidegate/mysql";
   const KV = "`namespace` must be a binding to a KV namespace, such as env.QUOTAS; got ";
   const OBJECTS = "`namespace` must be a binding to a namespace of Durable Objects, such as env.LIMITS; got ";
@@ -81,8 +84,12 @@ describe("a store", () => {
     [
       "PostgreSQL: pg-promise's database in place of a transaction",
       () => postgres(any({ query() {} })).within(any({ query() {}, $pool: {} })),
-      "`client` must be the client that the transaction is on, such as `tx` of `sql.begin(async (tx) => …)`; " +
-        "got the one that makes transactions",
+      IN_TRANSACTION,
+    ],
+    [
+      "PostgreSQL: TypeORM's manager outside a transaction",
+      () => postgres(any({ query() {} })).within(any({ query() {}, getTreeRepository() {} })),
+      IN_TRANSACTION,
     ],
     ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}"QUOTAS"`],
     ["Workers KV: all of env", () => workersKv(any({ QUOTAS: {} })), `${KV}an object with QUOTAS`],

@@ -89,9 +89,11 @@ function hasConnections(client: unknown): boolean {
   if (!isObject(client)) return false;
   // A connection that was reserved has `release`, and a transaction `savepoint`.
   if (has(client, "begin") && !has(client, "savepoint") && !has(client, "release")) return true;
-  const { $client } = client as { $client?: unknown };
+  const { $client, queryRunner } = client as { $client?: unknown; queryRunner?: unknown };
   const makes = has(client, "$connect") || has(client, "createQueryRunner") || has(client, "$pool", "object");
-  return makes || isPool(client) || hasConnections($client);
+  // TypeORM's `dataSource.manager`: that of a transaction has a runner.
+  const isRootManager = has(client, "getTreeRepository") && queryRunner === undefined;
+  return makes || isRootManager || isPool(client) || hasConnections($client);
 }
 
 type Query = (this: unknown, statement: unknown, values?: unknown) => PromiseLike<unknown>;
