@@ -78,7 +78,12 @@ export const CALLERS = [
   one("client/rate-limit-fields.ts", "policies.size === 1 ?", "false ?", FIELDS),
   // Queues.
   one("client/waiting.ts", "(found === undefined || first.rank < found.rank)", "found === undefined", THROTTLE),
-  one("client/clock.ts", "wall < last ? Math.max(ahead, last + elapsed - wall) : 0", "0", client("set-clock")),
+  one(
+    "client/clock.ts",
+    "wall < last || behind + ahead > SECOND ? Math.max(ahead, behind) : 0",
+    "0",
+    client("set-clock"),
+  ),
   one(
     "client/reserve.ts",
     "(offset - known) * DRIFT, sent - decision.now)",

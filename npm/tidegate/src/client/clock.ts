@@ -1,6 +1,6 @@
 /** The clock and the timers of this folder, which a test may replace. */
 import type { Check } from "../limit/checks.ts";
-import { LONGEST_TIMER } from "../limit/duration.ts";
+import { LONGEST_TIMER, SECOND } from "../limit/duration.ts";
 import { steadyNow } from "../limit/steady.ts";
 
 /** A clock with timers: the host's own, or a test's (`fakeClock()` of `tidegate/testing` is one). */
@@ -26,8 +26,9 @@ export function systemClock(): Clock {
       const wall = Date.now();
       const steady = steadyNow();
       // It goes back where a test's fake timers replace it.
-      const elapsed = Math.max(steady - lastSteady, 0);
-      ahead = wall < last ? Math.max(ahead, last + elapsed - wall) : 0;
+      const behind = last + Math.max(steady - lastSteady, 0) - wall;
+      // Less than a second: the host's clock is slowed down, or a test stops it and not the other one.
+      ahead = wall < last || behind + ahead > SECOND ? Math.max(ahead, behind) : 0;
       last = wall + ahead;
       lastSteady = steady;
       return last;

@@ -59,4 +59,15 @@ describe("where the host's time is set", () => {
     expect(ran).toBe(true);
     await call;
   });
+
+  test("a call that waits for longer than the time is set back runs in time", async () => {
+    const ran: number[] = [];
+    const throttled = throttle(() => ran.push(elapsed), { ...spaced, rate: 1, period: 60 * SECOND });
+    const calls = [throttled(), throttled()];
+    await pass(SECOND);
+    vi.setSystemTime(Date.now() - 30 * SECOND);
+    await pass(59 * SECOND);
+    expect(ran.length).toBe(2);
+    await Promise.all(calls);
+  });
 });
