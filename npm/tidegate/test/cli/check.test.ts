@@ -16,7 +16,7 @@ describe("tidegate check", () => {
   test("notes a period of less than a second, which may have been meant in seconds", async () => {
     const rule = (name: string, period: number | string) =>
       ({ name, limit_keys: [], algorithm: "fixed_window", algorithm_config: { rate: 1, period } }) as const;
-    const tiers = { by: "jwt:plan", settings: { pro: { rate: 2, period: 60 } } };
+    const tiers = { by: "jwt:plan", settings: { pro: { rate: 2, period: 60 }, max: { rate: 3, period: 60 } } };
     const rules = [rule("a", 30), { ...rule("b", "1m"), tiers }, rule("c", 1000)];
     const { code, out, err } = await tidegate(["check", "p.json"], { "p.json": JSON.stringify({ rules }) });
     expect([code, out]).toEqual([0, "p.json: no mistakes, 3 limits"]);

@@ -45,10 +45,11 @@ export const check: Command = {
   },
 };
 
-/** A note for each period that may have been meant in seconds. */
+/** A note for each period, of the rule or its tiers, that may have been meant in seconds. */
 function shortPeriods({ name, limit, tiers }: CheckedRule): string[] {
   const limits = [limit, ...(tiers?.settings ?? []).map((tier) => tier.limit)];
-  const short = limits.map(({ config }) => Number(config.period)).filter((period) => period < SECOND);
+  const periods = new Set(limits.map(({ config }) => Number(config.period)));
+  const short = [...periods].filter((period) => period < SECOND);
   return short.map((period) => `a period of ${name} is ${period} ms: a number without a unit is ms`);
 }
 
