@@ -93,7 +93,8 @@ export function createFetch<const N extends string = string>(options: FetchOptio
       }
       check("fetch", response, RESPONSE);
       const now = clock.now();
-      const reported = readRateLimit(response.headers, now);
+      // Dates are read by the host's time, which this clock may be ahead of.
+      const reported = readRateLimit(response.headers, options.clock?.now());
       restraint.learn(reported, number, now);
       const chosen = options.retry?.(response);
       if (chosen !== undefined) check("retry", chosen, FLAG);

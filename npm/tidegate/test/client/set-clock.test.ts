@@ -1,6 +1,6 @@
 /** Calls that wait where the host's clock is set back or ahead. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { type ConfigOrLimit, throttle } from "../../src/client/index.ts";
+import { type ConfigOrLimit, createFetch, throttle } from "../../src/client/index.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { later } from "../middleware/later.ts";
 
@@ -69,5 +69,23 @@ describe("where the host's time is set", () => {
     await pass(59 * SECOND);
     expect(ran.length).toBe(2);
     await Promise.all(calls);
+  });
+
+  test("a date of the server is read by the time that was set", async () => {
+    let sent = 0;
+    const fetch = createFetch({
+      jitter: 0,
+      fetch: async () => {
+        if (++sent > 1) return new Response();
+        // The time was half an hour ahead.
+        vi.setSystemTime(START - 1800 * SECOND);
+        return new Response("", { status: 429, headers: { "Retry-After": new Date(Date.now() + 5000).toUTCString() } });
+      },
+    });
+    const response = fetch("https://api.example.com/");
+    await pass(5 * SECOND - 1);
+    expect(sent).toBe(1);
+    await pass(1);
+    expect((await response).status).toBe(200);
   });
 });
