@@ -45,3 +45,11 @@ test("a list of networks that is changed counts as it is now", () => {
   trust.push("proxy.local");
   expect(keys).toThrow('`trust` must be addresses and networks such as "10.0.0.0/8"');
 });
+
+test("a name in other letters, as in an event of API Gateway v1, is the header's where it is the only one", () => {
+  const headers = { "X-Forwarded-For": "6.6.6.6, 1.2.3.4", "X-Real-IP": "192.0.2.7" };
+  expect(clientIp({ headers }, { trust: 1 })).toBe("1.2.3.4");
+  expect(clientIp({ headers }, { header: "x-real-ip" })).toBe("192.0.2.7");
+  expect(clientIp({ headers: { "x-forwarded-for": "192.0.2.8", ...headers } }, { trust: 1 })).toBe("192.0.2.8");
+  expect(clientIp({ headers: { "X-FORWARDED-FOR": "6.6.6.6", ...headers } }, { trust: 1 })).toBe("unknown");
+});
