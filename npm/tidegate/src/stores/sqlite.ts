@@ -171,7 +171,7 @@ function connectionTo(client: SqliteLike): Connection {
 }
 
 interface Preparing {
-  prepare(sql: string): { all?(): unknown; first?: unknown };
+  prepare(sql: string): { all?(): unknown; bind?: unknown; get?: unknown };
 }
 
 /**
@@ -181,7 +181,8 @@ interface Preparing {
 function canPrepare(client: Preparing, isD1: boolean): boolean {
   try {
     const statement = client.prepare("SELECT json_array(1) ->> 0");
-    if (isD1 && typeof statement.first === "function") return true;
+    // A statement of Turso's packages has `get` besides.
+    if (isD1 && typeof statement.bind === "function" && statement.get === undefined) return true;
     const rows = statement.all?.();
     if (!isD1 && Array.isArray(rows)) return true;
     Promise.resolve(rows ?? statement).catch(() => {});
