@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type Config, defineLimits, HOUR, memory, MINUTE, SECOND } from "../../src/index.ts";
 import { decisionOf, rateLimit } from "../../src/middleware/fetch.ts";
 import type { EscalatingBlock } from "../../src/middleware/escalation.ts";
-import type { AsyncStore } from "../../src/stores/index.ts";
+import { behind } from "../behind.ts";
 import { later } from "./later.ts";
 
 const START = 1_700_000_000_000;
@@ -96,29 +96,13 @@ describe.each([false, true])("blocks, with an asynchronous store: %j", (isAsync)
 });
 
 test("blocks begin once where denials from before a block are counted while it begins", async () => {
-  const table = memory();
   let random = 1;
   /** As on the connections of many processes, whose calls overtake each other. */
   const trip = async (): Promise<void> => {
     random = (random * 16_807) % 2_147_483_647;
     for (let turns = random % 60; turns > 0; turns--) await undefined;
   };
-  const far =
-    <A extends unknown[], R>(call: (...args: A) => R) =>
-    async (...args: A): Promise<R> => {
-      await trip();
-      const answer = call(...args);
-      await trip();
-      return answer;
-    };
-  const store: AsyncStore = {
-    name: "far",
-    sync: false,
-    decide: far((call, now) => table.decide(call, now)),
-    decideAll: far((calls, now) => table.decideAll(calls, now)),
-    reset: far((limit, key) => table.reset(limit, key)),
-    getValue: far((limit, key, now) => table.getValue(limit, key, now)),
-  };
+  const store = behind(trip, "far");
   const clock = { now: START };
   const limits = defineLimits({ api: BUCKET }, { store, now: () => clock.now });
   const handler = rateLimit(limits, { name: "api", key: "ann", block: BLOCK }, () => new Response("hello"));
