@@ -53,11 +53,11 @@ export class Reserve {
   take(count: number): Decision | undefined | Promise<Decision | undefined> {
     if (this.#giving !== undefined) return this.#giving.then(() => this.take(count));
     if (count === 0) return undefined;
+    const sent = this.#clock.now();
     // Spare tokens that are due are lost, as a full limit would have lost them. This call's need is in the sum already.
-    this.#slots.cut(this.#spare + count, this.#clock.now() - (this.#offset ?? 0));
+    this.#slots.cut(this.#spare + count, sent - (this.#offset ?? 0));
     const need = Math.min(count, -this.#spare);
     if (need <= 0) return undefined;
-    const sent = this.#clock.now();
     const answer = this.#source.take(need);
     if (!isPromise(answer)) return this.#add(answer, need, sent);
     this.#requested += need;

@@ -236,19 +236,20 @@ export class ResilientStore implements AsyncStore {
       const timeout = this.#timeoutOf(task.targets);
       const deadline: NonNullable<Deadline> = { at: steadyNow() + timeout };
       let isOver = false;
-      const isFirst = (): boolean => {
+      /** Ends the call; `false` where it has ended before. */
+      const end = (): boolean => {
         if (isOver) return false;
         isOver = true;
         cancel();
         return true;
       };
       const succeed = (result: T): void => {
-        if (!isFirst()) return;
+        if (!end()) return;
         this.#outages.succeeded(node);
         resolve(result);
       };
       const fail = (error: unknown): void => {
-        if (!isFirst()) return;
+        if (!end()) return;
         try {
           resolve(this.#failed(task, node, error));
         } catch (cause) {
