@@ -63,8 +63,8 @@ local function refill(v, t, at, rate, period, capacity, start)
 end
 
 -- The usual request, kept short because it is most of what a server does: takes from one limit, without debt, by the
--- server's clock. It computes what `step` and `write` below compute. Returns what the key held, as in the reply of
--- "bytes", and 1 where it granted, else 0; or nothing, where it has done nothing and leaves the request to them.
+-- server's clock; as `step` and `write` below compute it. Returns what the key held, as in the reply of "bytes", and 1
+-- where it granted, else 0; or nothing, where it did nothing. `+ 0` reads a number in less time than `tonumber`.
 local function usual(key, count, rate, period, capacity, start)
   local held, v, t = pcall('GET', key), nil, nil
   if held then
@@ -86,7 +86,7 @@ local function usual(key, count, rate, period, capacity, start)
 end
 if form == 'bytes' and (#argv == 6 or #argv == 9 and argv[7] == 'take' and argv[8] == '') then
   local part, granted =
-    usual(keys[1], tonumber(argv[3]), tonumber(argv[4]), tonumber(argv[5]), tonumber(argv[6]), start_of(argv[9]))
+    usual(keys[1], argv[3] + 0, argv[4] + 0, argv[5] + 0, argv[6] + 0, argv[9] and start_of(argv[9]))
   if part then return pack('<dd', now, granted) .. part end
 end
 
