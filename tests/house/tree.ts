@@ -42,6 +42,16 @@ export function changed(tree: Tree, files: Readonly<Record<string, string | null
   return other;
 }
 
+/** A function of a file that runs once for each path and text: a broken tree differs from the tree in one file. */
+export function oncePerFile<T>(of: (path: string, text: string) => T): (path: string, text: string) => T {
+  const made = new Map<string, T>();
+  return (path, text) => {
+    const id = `${path}\n${text}`;
+    if (!made.has(id)) made.set(id, of(path, text));
+    return made.get(id) as T;
+  };
+}
+
 /** The paths that match, with their text. */
 export const matching = (tree: Tree, pattern: RegExp): [string, string][] =>
   [...tree].filter(([path]) => pattern.test(path));

@@ -1,6 +1,6 @@
 /** Time and chance come in where they are passed in, or at a store's own door. */
 import ts from "typescript";
-import { matching, type Rule, type Tree } from "../tree.ts";
+import { matching, oncePerFile, type Rule, type Tree } from "../tree.ts";
 
 /** What may be read where, by the path below `npm/tidegate/src`. */
 const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
@@ -37,9 +37,9 @@ const MEMBERS = new Set([
 ]);
 
 /** Where a file reads a clock, draws a number or starts a timer. */
-function reads(text: string): { what: string; line: number }[] {
+const reads = oncePerFile((path, text) => {
   const found: { what: string; line: number }[] = [];
-  const source = ts.createSourceFile("x.tsx", text, ts.ScriptTarget.ESNext, true, ts.ScriptKind.TSX);
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.ESNext, true);
   const add = (what: string, node: ts.Node): void => {
     found.push({ what, line: source.getLineAndCharacterOfPosition(node.getStart()).line + 1 });
   };
@@ -61,12 +61,12 @@ function reads(text: string): { what: string; line: number }[] {
   };
   visit(source);
   return found;
-}
+});
 
 function inJavaScript(tree: Tree): string[] {
   return matching(tree, /^npm\/tidegate\/src\/.*\.tsx?$/).flatMap(([path, text]) => {
     const file = path.replace("npm/tidegate/src/", "");
-    return reads(text)
+    return reads(path, text)
       .filter(({ what }) => !DOORS.some(([door, files]) => door === what && files.test(file)))
       .map(({ what, line }) => `${path}:${line} uses ${what}`);
   });

@@ -1,7 +1,7 @@
 /** Which module may import which, and that no imports form a cycle. */
 import { posix } from "node:path";
 import ts from "typescript";
-import { matching, type Rule, type Tree } from "../tree.ts";
+import { matching, oncePerFile, type Rule, type Tree } from "../tree.ts";
 
 const SOURCE = "npm/tidegate/src/";
 
@@ -94,15 +94,16 @@ function moduleOf(file: string): { kind: string; module: string } {
   return { kind: "nowhere", module: "nowhere" };
 }
 
-const importsOf = (text: string): string[] =>
-  ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName);
+const importsOf = oncePerFile((_path, text) =>
+  ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName),
+);
 
 function strangers(tree: Tree): string[] {
   return matching(tree, /^npm\/tidegate\/src\/.*\.tsx?$/).flatMap(([path, text]) => {
     const file = path.slice(SOURCE.length);
     const from = moduleOf(file);
     if (from.kind === "nowhere") return [`${path} is in no module of tests/house/rules/layers.ts`];
-    return importsOf(text).flatMap((name) => {
+    return importsOf(path, text).flatMap((name) => {
       if (!name.startsWith(".")) {
         const isAllowed = OUTSIDE.some(([module, files]) => module.test(name) && files.test(file));
         return isAllowed ? [] : [`${path} imports ${name}`];
@@ -135,7 +136,7 @@ const OF_SERVICE: readonly (readonly [module: RegExp, files: RegExp])[] = [
 function strangersOfService(tree: Tree): string[] {
   return matching(tree, /^npm\/tidegate-serve\/src\/.*\.ts$/).flatMap(([path, text]) => {
     const file = posix.basename(path);
-    const outside = importsOf(text).filter((name) => !/^\.\/[\w-]+\.ts$/.test(name));
+    const outside = importsOf(path, text).filter((name) => !/^\.\/[\w-]+\.ts$/.test(name));
     const known = (name: string) => OF_SERVICE.some(([module, files]) => module.test(name) && files.test(file));
     return outside.filter((name) => !known(name)).map((name) => `${path} imports ${name}`);
   });
@@ -147,7 +148,7 @@ function cycles(tree: Tree): string[] {
   const imports = new Map(
     files.map(([path, text]) => [
       path,
-      importsOf(text)
+      importsOf(path, text)
         .filter((name) => name.startsWith("."))
         .map((name) => posix.join(posix.dirname(path), name)),
     ]),

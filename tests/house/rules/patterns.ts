@@ -1,7 +1,7 @@
 /** Regular expressions of the package run in linear time on any input: many of these inputs are written by clients. */
 import { analyse } from "scslre";
 import ts from "typescript";
-import { matching, type Rule, type Tree } from "../tree.ts";
+import { matching, oncePerFile, type Rule, type Tree } from "../tree.ts";
 
 const SOURCE = /^npm\/tidegate\/src\/(?!engine\/generated\/).*\.tsx?$/;
 
@@ -34,14 +34,7 @@ function slow({ at, source, flags }: { at: string; source: string; flags: string
     );
 }
 
-/** By path and text: each broken tree differs in one file. */
-const analysed = new Map<string, readonly string[]>();
-function slowIn(path: string, text: string): readonly string[] {
-  const id = `${path}\n${text}`;
-  const found = analysed.get(id) ?? patterns(path, text).flatMap(slow);
-  analysed.set(id, found);
-  return found;
-}
+const slowIn = oncePerFile((path, text) => patterns(path, text).flatMap(slow));
 
 const compiled = (tree: Tree): string[] =>
   matching(tree, SOURCE).flatMap(([path, text]) =>

@@ -1,11 +1,11 @@
 /** A test that fails has failed: no runner runs it again. */
 import ts from "typescript";
-import { matching, type Rule, type Tree } from "../tree.ts";
+import { matching, oncePerFile, type Rule, type Tree } from "../tree.ts";
 
 const RUNNER = /^(test|it|describe|bench)\b/;
 
 /** Where a file gives vitest a `retry`: the options of a test, of a suite, or of the configuration. */
-function retried([path, text]: readonly [string, string]): string[] {
+const retried = oncePerFile((path, text) => {
   if (!/\bretry\b/.test(text)) return [];
   const isConfig = path.endsWith("vitest.config.ts");
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.ESNext, true);
@@ -23,13 +23,15 @@ function retried([path, text]: readonly [string, string]): string[] {
   };
   visit(source);
   return found;
-}
+});
 
 /** The flags, settings and actions by which a runner repeats what failed. */
 const COMMANDS = /--(retry|retries|flaky)\b|^\s*retries\s*=|\/retry@|\bretr(y|ies):/m;
 
 const check = (tree: Tree): string[] => [
-  ...matching(tree, /(\.test\.tsx?|^vitest\.config\.ts|^tests\/.*\.ts)$/).flatMap(retried),
+  ...matching(tree, /(\.test\.tsx?|^vitest\.config\.ts|^tests\/.*\.ts)$/).flatMap(([path, text]) =>
+    retried(path, text),
+  ),
   ...matching(tree, /^(\.ci\/run|\.config\/nextest\.toml|\.github\/.*\.ya?ml|(.*\/)?package\.json)$/)
     .filter(([, text]) => COMMANDS.test(text))
     .map(([path]) => `${path} runs again what failed`),
