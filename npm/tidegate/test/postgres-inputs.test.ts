@@ -8,25 +8,27 @@ const store = postgres(client);
 const sequelize = { query: client.query, getQueryInterface: () => {} };
 // As Drizzle 0.33 and older, whose `execute` takes what `sql` makes.
 const oldDrizzle = { dialect: {}, execute: (query: { getSQL(): unknown }) => query.getSQL() };
-const options = "`options` must be an object of settings, or left out; got ";
+const anyOf = (fields: string) => `\`options\` must be an object with any of ${fields}, or left out; got `;
+const migrating = anyOf("schema, unlogged");
+const storing = anyOf("schema, statements, batch, statementTimeout, prepare, lease");
 const aClient = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
 
 describe("a wrong argument is an InputError that names it", () => {
   test.each<[string, () => unknown, string]>([
-    ["migration(null)", () => migration(any(null)), `${options}null`],
-    ['migration("tidegate")', () => migration(any("tidegate")), `${options}"tidegate"`],
+    ["migration(null)", () => migration(any(null)), `${migrating}null`],
+    ['migration("tidegate")', () => migration(any("tidegate")), `${migrating}"tidegate"`],
     ["migrate(null)", () => migrate(any(null)), `${aClient}null`],
-    ["migrate(client, null)", () => migrate(client, any(null)), `${options}null`],
+    ["migrate(client, null)", () => migrate(client, any(null)), `${migrating}null`],
     ["postgres()", () => any(postgres)(), `${aClient}undefined`],
-    ["postgres(client, null)", () => postgres(client, any(null)), `${options}null`],
-    ["postgres(client, [])", () => postgres(client, any([])), `${options}an object`],
+    ["postgres(client, null)", () => postgres(client, any(null)), `${storing}null`],
+    ["postgres(client, [])", () => postgres(client, any([])), `${storing}an object`],
     ["within(null)", () => store.within(any(null)), `${aClient}null`],
     ["within(function)", () => store.within(any(() => {})), `${aClient}a function`],
     ["postgres(sequelize)", () => postgres(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
     ["migrate(sequelize)", () => migrate(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
     ["postgres(drizzle 0.33)", () => postgres(any(oldDrizzle)), "`client` must be Drizzle 0.34 or newer"],
     ["within(drizzle 0.33)", () => store.within(any(oldDrizzle)), "`client` must be Drizzle 0.34 or newer"],
-    ["purge(null)", () => store.purge(any(null)), `${options}null`],
+    ["purge(null)", () => store.purge(any(null)), `${anyOf("slice, now")}null`],
     ["purge({ slice: 0 })", () => store.purge({ slice: 0 }), "`slice` must be an integer from 1 to"],
     ["purge({ now: NaN })", () => store.purge({ now: Number.NaN }), "`now` must be"],
     ['purge({ now: "" })', () => store.purge({ now: any("") }), "`now` must be"],

@@ -95,3 +95,8 @@ export function checkTable(
     if (value !== undefined && Object.hasOwn(table, field)) check(field, value, table[field] as Check);
   }
 }
+
+/** {@link checkTable} for options that may all be left out. */
+export function checkSettings(what: string, options: unknown, table: Readonly<Record<string, Check>>): void {
+  checkTable(what, options, table, `an object with any of ${Object.keys(table).join(", ")}, or left out`);
+}

@@ -4,12 +4,12 @@
  * @module
  */
 import { fileURLToPath } from "node:url";
-import { durationFrom, msOf } from "../limit/checks.ts";
+import { checkSettings, durationFrom, msOf } from "../limit/checks.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { type Addon, type AddonSource, here, loadAddon, remedyOf } from "../engine/addon.ts";
 import { InputError, messageOf, show, StoreError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
-import { checkStoreOptions, MAX_KEYS, type MemoryStats } from "./memory.ts";
+import { MAX_KEYS, type MemoryStats } from "./memory.ts";
 
 const TIME = durationFrom(1, LONGEST_TIMER, true);
 const OPTIONS = {
@@ -119,7 +119,7 @@ function checkPath(path: unknown): string {
  */
 export function file(path: string | URL, options: FileOptions = {}, source: AddonSource = here()): FileStore {
   const folder = checkPath(path);
-  checkStoreOptions("file", options, OPTIONS);
+  checkSettings("file", options, OPTIONS);
   const { maxKeys = 0, sync = -1 } = options;
   const found = loadAddon(source);
   if ("addon" in found) return new FileStore(found.addon, folder, maxKeys, sync === "always" ? 0 : msOf(sync));

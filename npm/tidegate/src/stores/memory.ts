@@ -1,5 +1,5 @@
 /** The store in memory: its table is in the engine, so that each call is one call of that. */
-import { type Check, checkTable, integerFrom } from "../limit/checks.ts";
+import { type Check, checkSettings, integerFrom } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { allOf, decisionOf, decisionsOf, refusal, refuse } from "../engine/answer.ts";
@@ -47,11 +47,6 @@ const OPTIONS = {
 /** One key in this many is remembered, in case the next call has the same. */
 const KEPT_ONE_IN = 16;
 
-/** Checks the options of a store that has no required ones. */
-export function checkStoreOptions(of: string, options: unknown, table: Readonly<Record<string, Check>>): void {
-  checkTable(of, options, table, `an object with any of ${Object.keys(table).join(", ")}, or left out`);
-}
-
 /** State in this thread's memory, inside the engine. Its calls return synchronously. */
 export class MemoryStore implements SyncStore {
   readonly name = "memory";
@@ -72,7 +67,7 @@ export class MemoryStore implements SyncStore {
   #untilKept = 0;
 
   constructor(options: MemoryOptions = {}) {
-    checkStoreOptions("memory", options, OPTIONS);
+    checkSettings("memory", options, OPTIONS);
     const { restore: bytes, maxKeys = 1_000_000 } = options;
     this.#maxKeys = maxKeys;
     this.#restore = bytes?.slice();

@@ -15,7 +15,7 @@
  * @module
  */
 import { during } from "#workers";
-import { ANY, durationFrom, FLAG, integerFrom, msOf } from "../limit/checks.ts";
+import { ANY, checkSettings, durationFrom, FLAG, integerFrom, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
@@ -23,7 +23,7 @@ import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { Cleanup, purge, type PurgeOptions } from "./postgres/cleanup.ts";
 import { checkTransaction, isOneConnection, type PostgresClient, senderOf, statement } from "./postgres/client.ts";
-import { checkSettings, migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migration.ts";
+import { migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
 import { PendingRequest, type Request } from "./postgres/request.ts";
 import { connectingBy } from "./steps.ts";

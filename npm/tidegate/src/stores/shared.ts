@@ -4,9 +4,10 @@
  * @module
  */
 import { type Addon, type AddonSource, here, loadAddon, remedyOf } from "../engine/addon.ts";
+import { checkSettings } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
-import { checkStoreOptions, MAX_KEYS, type MemoryStats, MemoryStore } from "./memory.ts";
+import { MAX_KEYS, type MemoryStats, MemoryStore } from "./memory.ts";
 
 /** State in the process's memory, in the addon: every worker thread that calls `shared()` has the same. */
 export class SharedStore extends AddonStore {
@@ -50,7 +51,7 @@ let opened: SharedStore | MemoryStore | undefined;
  * what the process's table was made with.
  */
 export function shared(options: SharedOptions = {}, source?: AddonSource): SharedStore | MemoryStore {
-  checkStoreOptions("shared", options, OPTIONS);
+  checkSettings("shared", options, OPTIONS);
   const { maxKeys = 1_000_000 } = options;
   if (opened === undefined) {
     // Only now: which libc this is takes milliseconds to find out.

@@ -1,6 +1,6 @@
 /** A store in a table of an SQL database that has no functions of ours: what SQLite and MySQL share. */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkTable } from "../limit/checks.ts";
+import { checkSettings } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy, SLACK } from "./steps.ts";
@@ -69,7 +69,7 @@ export function tableStore(
   options: TableOptions,
   on: (table: string, index: string) => Statements,
 ): AsyncStore {
-  checkTable(name, options, OPTIONS);
+  checkSettings(name, options, OPTIONS);
   const { table = "tidegate" } = options;
   // Quoted, so that a reserved word is a name too.
   const statements = on(`\`${table}\``, `\`${table}_drop_at\``);

@@ -5,7 +5,7 @@
  */
 import { layers } from "../limiter/layers.ts";
 import { during } from "#workers";
-import { checkTable, FLAG, STRING } from "../limit/checks.ts";
+import { checkSettings, FLAG, STRING } from "../limit/checks.ts";
 import { InputError, showBinding } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { combined } from "../limit/combined.ts";
@@ -52,7 +52,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       showBinding(namespace, "kv_namespaces"),
     );
   }
-  checkTable("workersKv", options, OPTIONS);
+  checkSettings("workersKv", options, OPTIONS);
   const { prefix = "tidegate:", approximate = false } = options;
   const states = new States(namespace, prefix);
 

@@ -1,10 +1,9 @@
 /** Deletes rows that are full, which are the same as none: a few of them after calls that make rows, or all by `purge`. */
 import { MAX_NOW_MS } from "../../engine/generated/bounds.ts";
 import { numberError } from "../../limit/config.ts";
-import { ANY, integerFrom } from "../../limit/checks.ts";
+import { ANY, checkSettings, integerFrom } from "../../limit/checks.ts";
 import { LONGEST_TIMER } from "../../limit/duration.ts";
 import { type Send, statement } from "./client.ts";
-import { checkSettings } from "./migration.ts";
 import { byteaOf } from "./statements.ts";
 
 /** Settings of {@link PostgresStore.purge}. */

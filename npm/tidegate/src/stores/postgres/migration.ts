@@ -1,5 +1,5 @@
 /** What the store needs in the database. */
-import { type Check, checkTable, FLAG } from "../../limit/checks.ts";
+import { type Check, checkSettings, FLAG } from "../../limit/checks.ts";
 import { type PostgresClient, runOn } from "./client.ts";
 import algebra from "./schema/algebra.sql";
 import decide from "./schema/decide.sql";
@@ -34,9 +34,6 @@ export const SCHEMA: Check = {
   },
 };
 const OPTIONS = { schema: SCHEMA, unlogged: FLAG };
-
-export const checkSettings = (what: string, options: unknown, table: Readonly<Record<string, Check>>): void =>
-  checkTable(what, options, table, "an object of settings, or left out");
 
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 

@@ -1,6 +1,6 @@
 /** The store on Redis: script.ts has the call of its script, clients.ts sends it, pipeline.ts batches it. */
 import { during } from "#workers";
-import { ANY, checkTable, durationFrom, functionThat, msOf } from "../../limit/checks.ts";
+import { ANY, checkSettings, durationFrom, functionThat, msOf } from "../../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import type { Duration } from "../../limit/duration.ts";
 import { InputError } from "../../limit/errors.ts";
@@ -235,7 +235,7 @@ const OPTIONS = {
 };
 
 function readOptions(options: RedisOptions): Options {
-  checkTable("redis", options, OPTIONS);
+  checkSettings("redis", options, OPTIONS);
   checkLease(options.lease);
   const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 1000 } = options;
   return { prefix, tag, rememberDenials: msOf(rememberDenials) };
