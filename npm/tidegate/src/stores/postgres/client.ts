@@ -59,19 +59,18 @@ export interface Sent {
  */
 export type Send = (make: () => Statement, timeout: number) => Sent;
 
-const has = (client: object, name: string, type = "function"): boolean =>
-  typeof (client as Record<string, unknown>)[name] === type;
+const has = (client: unknown, name: string, type = "function"): boolean => typeof Object(client)[name] === type;
 
 /** pg's `Pool`, and Neon's. */
-const isPool = (client: object): boolean =>
+const isPool = (client: unknown): boolean =>
   has(client, "query") && has(client, "connect") && has(client, "totalCount", "number");
 
 /** pg's `Client`: it takes a statement as an object, with a name to prepare it under and a time to wait. */
-const isPgClient = (client: object): boolean =>
+const isPgClient = (client: unknown): boolean =>
   has(client, "query") && has(client, "connect") && has(client, "escapeIdentifier") && !isPool(client);
 
 /** postgres.js, or Bun's `SQL`. The function that `neon()` makes has both; its `unsafe` only marks a part of a template. */
-const isUnsafeClient = (client: object): boolean => has(client, "unsafe") && !has(client, "query");
+const isUnsafeClient = (client: unknown): boolean => has(client, "unsafe") && !has(client, "query");
 
 /** Whether it is one connection, which takes one statement after another: pg's `Client` and PGlite. */
 export const isOneConnection = (client: PostgresClient): boolean =>
@@ -86,14 +85,13 @@ export function checkTransaction(client: PostgresClient): void {
 
 /** pg's `Pool`, postgres.js, Bun's `SQL`, Prisma, TypeORM's `DataSource`, `db` of pg-promise, or Drizzle on one of them. */
 function hasConnections(client: unknown): boolean {
-  if (!isObject(client)) return false;
   // A connection that was reserved has `release`, and a transaction `savepoint`.
   if (has(client, "begin") && !has(client, "savepoint") && !has(client, "release")) return true;
-  const { $client, queryRunner } = client as { $client?: unknown; queryRunner?: unknown };
+  const { $client, queryRunner } = Object(client) as { $client?: unknown; queryRunner?: unknown };
   const makes = has(client, "$connect") || has(client, "createQueryRunner") || has(client, "$pool", "object");
   // TypeORM's `dataSource.manager`: that of a transaction has a runner.
   const isRootManager = has(client, "getTreeRepository") && queryRunner === undefined;
-  return makes || isRootManager || isPool(client) || hasConnections($client);
+  return makes || isRootManager || isPool(client) || ($client !== undefined && hasConnections($client));
 }
 
 type Query = (this: unknown, statement: unknown, values?: unknown) => PromiseLike<unknown>;
@@ -103,22 +101,20 @@ const RULE = "a PostgreSQL client, with query(text, values) or unsafe(text, valu
 
 /** How to send statements to this client. Throws an `InputError` where it is not a PostgreSQL client. */
 export function senderOf(client: PostgresClient, prepare: boolean): Send {
-  const given: unknown = client;
-  if (!isObject(given)) throw notAClient(given);
-  const other = otherDatabase(given);
+  const other = otherDatabase(client);
   if (other !== undefined) throw new InputError("client", RULE, client, other);
-  const orm = ormQuery(given);
+  const orm = ormQuery(client);
   if (orm !== undefined) return (make) => ({ reply: orm(make()).then(replyOf), withdraw: never });
-  if (isUnsafeClient(given)) {
+  if (isUnsafeClient(client)) {
     // Bun's `SQL` is one of several databases.
-    const { adapter = "postgres" } = Object((given as { options?: unknown }).options) as { adapter?: unknown };
+    const { adapter = "postgres" } = Object((client as { options?: unknown }).options) as { adapter?: unknown };
     if (adapter !== "postgres") throw new InputError("client", RULE, client, `one of ${show(adapter)}`);
     return unsafeSender(client as UnsafeClient, prepare);
   }
-  if (!has(given, "query") || isSequelize(given)) throw notAClient(given);
-  if (isPool(given)) return poolSender(given as unknown as Pool, prepare);
-  const { query } = given as { query: Query };
-  if (isPgClient(given)) {
+  if (!has(client, "query") || isSequelize(client)) throw notAClient(client);
+  if (isPool(client)) return poolSender(client as unknown as Pool, prepare);
+  const { query } = client as { query: Query };
+  if (isPgClient(client)) {
     return (make, timeout) => ({
       reply: query.call(client, { ...objectOf(make(), prepare), query_timeout: timeout }).then(replyOf),
       withdraw: never,
@@ -131,23 +127,23 @@ export function senderOf(client: PostgresClient, prepare: boolean): Send {
 }
 
 /** What this client of another database is, and what to pass; `undefined` where nothing shows that it is one. */
-function otherDatabase(client: object): string | undefined {
+function otherDatabase(client: unknown): string | undefined {
   if (has(client, "maybeOneFirst")) return "slonik, whose `query` takes no text; pass pg's Pool";
   // mysql2 and mariadb: pg has `escapeIdentifier`.
   if (has(client, "escapeId")) return "a client of MySQL; pass it to `mysql` of tidegate/mysql";
-  const { $client, dataSource, connection, _activeProvider } = client as Record<string, unknown>;
+  const { $client, dataSource, connection, _activeProvider } = Object(client) as Record<string, unknown>;
   // TypeORM's managers and runners have their `DataSource`, as `connection` before 1.0.
-  const source = [client, dataSource, connection].find((x) => isObject(x) && has(x, "createQueryRunner"));
+  const source = [client, dataSource, connection].find((x) => has(x, "createQueryRunner"));
   // Prisma's client has the type itself.
   const { type = _activeProvider } = Object(Object(source).options) as { type?: unknown };
   if (typeof type === "string" && !/postgres|cockroach/.test(type)) {
     return `one on ${show(type)}; pass that database's own client to its own store`;
   }
-  return isObject($client) ? otherDatabase($client) : undefined;
+  return $client === undefined ? undefined : otherDatabase($client);
 }
 
 /** How Prisma or Drizzle sends a statement; `undefined` for other clients. */
-function ormQuery(client: object): ((statement: Statement) => PromiseLike<unknown>) | undefined {
+function ormQuery(client: PostgresClient): ((statement: Statement) => PromiseLike<unknown>) | undefined {
   if (has(client, "$queryRawUnsafe")) {
     const prisma = client as PrismaLike;
     return ({ text, values }) => prisma.$queryRawUnsafe(text, ...(values as readonly never[]));
@@ -178,8 +174,8 @@ function takesNoText(client: DrizzleLike): boolean {
   }
 }
 
-/** A value in the text of a statement, under any settings of the session. */
-function literal(value: Statement["values"][number]): string {
+/** A value in the text of a statement: `E''` reads backslashes alike, whatever `standard_conforming_strings` is. */
+export function literal(value: Statement["values"][number]): string {
   return value === null ? "NULL" : `E'${String(value).replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }
 
@@ -267,22 +263,19 @@ function unsafeSender(client: UnsafeClient, prepare: boolean): Send {
 
 /** Runs one statement without values or reply: by the simple protocol where the client has both. */
 export async function runOn(client: PostgresClient, text: string): Promise<void> {
-  const given: unknown = client;
-  if (isObject(given) && has(given, "$executeRawUnsafe")) await (client as PrismaLike).$executeRawUnsafe(text);
-  else if (isObject(given) && isUnsafeClient(given)) await (client as UnsafeClient).unsafe(text);
-  else if (isObject(given) && has(given, "query") && !isSequelize(given)) await (client as QueryClient).query(text);
-  else if (isObject(given) && has(given, "execute")) await (client as DrizzleLike).execute(text);
-  else throw notAClient(given);
+  if (has(client, "$executeRawUnsafe")) await (client as PrismaLike).$executeRawUnsafe(text);
+  else if (isUnsafeClient(client)) await (client as UnsafeClient).unsafe(text);
+  else if (has(client, "query") && !isSequelize(client)) await (client as QueryClient).query(text);
+  else if (has(client, "execute")) await (client as DrizzleLike).execute(text);
+  else throw notAClient(client);
 }
 
-const isObject = (x: unknown): x is object => (typeof x === "object" && x !== null) || typeof x === "function";
-
 /** Its `query` takes options in place of the values. */
-const isSequelize = (client: object): boolean => has(client, "getQueryInterface");
+const isSequelize = (client: unknown): boolean => has(client, "getQueryInterface");
 
 function notAClient(client: unknown): InputError {
   const wrapped = '{ query: (text, bind) => sequelize.query(text, { bind, type: "SELECT" }) }';
-  const got = isObject(client) && isSequelize(client) ? `Sequelize; pass ${wrapped}` : showInstead(client);
+  const got = isSequelize(client) ? `Sequelize; pass ${wrapped}` : showInstead(client);
   return new InputError("client", RULE, client, got);
 }
 

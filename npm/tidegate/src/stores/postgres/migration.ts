@@ -1,6 +1,6 @@
 /** What the store needs in the database. */
 import { type Check, checkSettings, FLAG } from "../../limit/checks.ts";
-import { type PostgresClient, runOn } from "./client.ts";
+import { literal, type PostgresClient, runOn } from "./client.ts";
 import algebra from "./schema/algebra.sql";
 import decide from "./schema/decide.sql";
 import rows from "./schema/rows.sql";
@@ -64,8 +64,7 @@ export function migration(options: MigrationOptions = {}): string {
     )
     .join("\n");
   const outer = delimiter("tidegate", schema);
-  // E'' reads backslashes alike whatever the session's standard_conforming_strings.
-  const literal = `E'${schema.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+  const text = literal(schema);
   // One statement: it is carried out as a whole or not at all, by any client. The lock is for two that start together;
   // some servers that speak PostgreSQL's protocol have none.
   // The first line may be appended to a comment that a tool began the file with, without a line feed (drizzle-kit).
@@ -78,11 +77,11 @@ BEGIN
   PERFORM pg_advisory_xact_lock(7522537965574647666);
 EXCEPTION WHEN feature_not_supported THEN NULL;
 END;
-IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${literal}) THEN
+IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${text}) THEN
   CREATE SCHEMA ${name};
 END IF;
 IF EXISTS (
-  SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = ${literal} AND p.proname = 'version'
+  SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = ${text} AND p.proname = 'version'
 ) THEN
   present := ${name}.version();
 END IF;
@@ -93,7 +92,7 @@ ELSIF present > ${VERSION} THEN
 END IF;
 -- Version 1 had a row for each shard, and a function "id" that would make calls of the new one ambiguous. Later versions do
 -- not alter the table: that waits for all who read it, such as pg_dump, and every call waits behind it.
-IF present IS NULL AND EXISTS (SELECT FROM pg_tables WHERE schemaname = ${literal} AND tablename = 'states') THEN
+IF present IS NULL AND EXISTS (SELECT FROM pg_tables WHERE schemaname = ${text} AND tablename = 'states') THEN
   DROP FUNCTION IF EXISTS ${name}.id(text, text, int);
   DELETE FROM ${name}.states WHERE position('/'::bytea IN id) > 0
     AND (position(':'::bytea IN id) = 0 OR position('/'::bytea IN id) < position(':'::bytea IN id));
