@@ -7,7 +7,6 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { migrate, migration, postgres } from "tidegate/postgres";
-import { Limit } from "tidegate/store";
 import { remove, temporaryFolder } from "../../support/folders.ts";
 import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
@@ -49,7 +48,7 @@ test.each([["pg"], ["postgres"]])("tidegate migrate makes the schema with the pr
   for (let turn = 0; turn < 2; turn++) {
     expect(await tidegate([name], "migrate", "--store", url)).toMatchObject({
       code: 0,
-      stdout: "the schema tidegate has version 7\n",
+      stdout: "the schema tidegate has version 1\n",
       stderr: "",
     });
   }
@@ -96,82 +95,23 @@ test("a schema that is missing: the error names both ways to make it", async () 
   expect((await store.decide(take(limit, "k"))).ok).toBe(true);
 });
 
-test("version 1 is brought to this version: states are kept, rows of shards are not", async () => {
-  await fresh("older");
-  const pool = fixture.pool({ database: "older" });
-  await pool.query(`CREATE SCHEMA tidegate;
-    CREATE TABLE tidegate.states (id bytea NOT NULL, value float8 NOT NULL, ts float8 NOT NULL,
-      CONSTRAINT states_pkey PRIMARY KEY (id));
-    CREATE FUNCTION tidegate.id(name text, key text DEFAULT NULL, shard int DEFAULT NULL) RETURNS bytea
-      LANGUAGE sql AS 'SELECT NULL::bytea';
-    INSERT INTO tidegate.states VALUES ('versions:k', 3, 1), ('versions:a/b', 2, 1), ('parts/0:k', 1, 1), ('parts/1', 1, 1)`);
-  const store = postgres(pool, PATIENT);
-  await expect(store.decide(take(limit, "k"))).rejects.toMatchObject({
-    message: expect.stringContaining("npx tidegate migrate"),
-  });
-  await store.migrate();
-  const { rows } = await pool.query("SELECT convert_from(id, 'UTF8') AS id FROM tidegate.states ORDER BY 1");
-  expect(rows).toEqual([{ id: "versions:a/b" }, { id: "versions:k" }]);
-  expect((await store.decide(take(limit, "k", 3))).ok).toBe(true);
-  expect((await pool.query("SELECT ok FROM tidegate.decide('take', 'a', 'k', 1, 1)")).rows).toEqual([{ ok: true }]);
-});
-
-test("version 2 serves calls that it knows, and refuses windows that begin at the first request until it is migrated", async () => {
-  await fresh("second");
-  const pool = fixture.pool({ database: "second" });
-  // Version 2 differs in these: its functions have no argument `since`.
-  await pool.query(
-    migration()
-      .replaceAll(/,\s+since int DEFAULT 2/g, "")
-      .replace("SELECT 7", "SELECT 2"),
-  );
-  const store = postgres(pool, PATIENT);
-  const own = new Limit("own", { kind: "fixed window", rate: 5, period: 60_000, start: "first request" });
-  expect((await store.decide(take(limit, "k", 3))).ok).toBe(true);
-  const refused = { message: expect.stringContaining("npx tidegate migrate") };
-  await expect(store.decide(take(own, "k", 5), 1000)).rejects.toMatchObject(refused);
-  await expect(store.decideAll([take(own, "k"), take(own, "j")], 1000)).rejects.toMatchObject(refused);
-  await store.migrate();
-  expect(await store.decide(take(own, "k", 5), 1000)).toMatchObject({ ok: true, resetAt: 61_000 });
-  expect(await store.decide(take(own, "k"), 60_999)).toMatchObject({ ok: false, retryAt: 61_000 });
-  // A process of version 2.
-  const { rows } = await pool.query("SELECT tidegate.take_row('versions:k', 10, 1000, 10, NULL, 1) AS reply");
-  expect(rows).toEqual([{ reply: expect.stringMatching(/^\d+,[\d.]+,\d+$/) }]);
-});
-
-test("version 3 serves calls that it knows, and refuses blocks until it is migrated", async () => {
-  await fresh("third");
-  const pool = fixture.pool({ database: "third" });
-  await pool.query(migration().replace("SELECT 7", "SELECT 3"));
-  // Version 3 lacks this function. Its `call_rows` would take a block for a charge.
-  await pool.query("DROP FUNCTION tidegate.block_rows");
-  const store = postgres(pool, PATIENT);
-  const minute = new Limit("minute", { kind: "token bucket", rate: 10, period: 60_000 });
-  const block = take(minute, "k", 60_000, { op: "block" });
-  expect((await store.decide(take(minute, "k", 3), 1000)).ok).toBe(true);
-  await expect(store.decide(block, 1000)).rejects.toMatchObject({
-    message: expect.stringContaining("npx tidegate migrate"),
-  });
-  expect((await store.decide(take(minute, "k"), 1000)).ok).toBe(true);
-  await store.migrate();
-  expect(await store.decide(block, 1000)).toMatchObject({ ok: true, retryAt: 61_000 });
-  expect(await store.decide(take(minute, "k"), 60_999)).toMatchObject({ ok: false, retryAt: 61_000 });
-});
-
-test("an upgrade waits for no reader of the table, such as pg_dump: calls would wait behind it", async () => {
+test("an upgrade keeps states, and waits for no reader of the table, such as pg_dump: calls would wait behind it", async () => {
   await fresh("read");
   const pool = fixture.pool({ database: "read", options: "-c lock_timeout=1000" });
-  await pool.query(migration().replace("SELECT 7", "SELECT 6"));
+  await pool.query(migration().replace("SELECT 1", "SELECT 0"));
+  const store = postgres(pool, PATIENT);
+  await store.decide(take(limit, "k", 4));
   const reader = await pool.connect();
   await reader.query("BEGIN; SELECT FROM tidegate.states");
   await migrate(pool).finally(() => reader.release(true));
-  expect((await pool.query("SELECT tidegate.version()")).rows).toEqual([{ version: 7 }]);
+  expect((await pool.query("SELECT tidegate.version()")).rows).toEqual([{ version: 1 }]);
+  expect((await store.getValue(limit, "k")).value).toBeCloseTo(6, 6);
 });
 
 test("a schema that is newer than the package is left alone: the error says to update the package", async () => {
   await fresh("newer");
   const pool = fixture.pool({ database: "newer" });
   await migrate(pool);
-  await pool.query("CREATE OR REPLACE FUNCTION tidegate.version() RETURNS int LANGUAGE sql AS 'SELECT 8'");
-  await expect(migrate(pool)).rejects.toThrow("the schema has version 8, and this package has 7: update the package");
+  await pool.query("CREATE OR REPLACE FUNCTION tidegate.version() RETURNS int LANGUAGE sql AS 'SELECT 2'");
+  await expect(migrate(pool)).rejects.toThrow("the schema has version 2, and this package has 1: update the package");
 });

@@ -231,7 +231,7 @@ function callOf(kind: Kind, requests: readonly PendingRequest[], byProcedure: bo
   if (kind === "read") return readRows(requests);
   if (kind === "reset") return forgetRows(requests);
   const [first] = requests as [PendingRequest];
-  return requests.length === 1 && first.takes && !byProcedure ? takeRow(first) : callRows(requests, byProcedure);
+  return requests.length === 1 && first.takes && !byProcedure ? takeRow(first) : callRows(requests);
 }
 
 /** ms; the pause is drawn evenly from 0 to twice as much each time, and never above the last. */

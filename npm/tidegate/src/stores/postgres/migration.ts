@@ -9,10 +9,11 @@ import table from "./schema/table.sql";
 /**
  * The version of the schema, which `SELECT tidegate.version()` returns. Raise it with every change of the `.sql` files.
  *
- * Processes of the version before keep working on a new schema, so that you can migrate first and deploy then: a function
- * whose arguments or reply change gets a new name, and the old one goes a version later.
+ * Processes of the version before keep working on a new schema, so that users migrate first and then deploy. A function
+ * whose arguments or reply change gets a new name; the old one is dropped a version later. An upgrade does not alter the
+ * table: that waits for its readers, such as pg_dump, and every call waits behind it.
  */
-export const VERSION = 7;
+export const VERSION = 1;
 
 /** Settings of {@link migration} and {@link migrate}. */
 export interface MigrationOptions {
@@ -89,21 +90,6 @@ IF present = ${VERSION} THEN
   RETURN;
 ELSIF present > ${VERSION} THEN
   RAISE EXCEPTION 'tidegate: the schema has version %, and this package has ${VERSION}: update the package', present;
-END IF;
--- Version 1 had a row for each shard, and a function "id" that would make calls of the new one ambiguous. Later versions do
--- not alter the table: that waits for all who read it, such as pg_dump, and every call waits behind it.
-IF present IS NULL AND EXISTS (SELECT FROM pg_tables WHERE schemaname = ${text} AND tablename = 'states') THEN
-  DROP FUNCTION IF EXISTS ${name}.id(text, text, int);
-  DELETE FROM ${name}.states WHERE position('/'::bytea IN id) > 0
-    AND (position(':'::bytea IN id) = 0 OR position('/'::bytea IN id) < position(':'::bytea IN id));
-  ALTER TABLE ${name}.states ADD COLUMN IF NOT EXISTS full_at float8 NOT NULL DEFAULT 'Infinity';
-END IF;
--- Functions of version 2 that have one more argument now: with both, calls of the old one would be ambiguous.
-IF present = 2 THEN
-  DROP FUNCTION IF EXISTS ${name}.take_row(bytea, float8, float8, float8, float8, float8, float8);
-  DROP FUNCTION IF EXISTS ${name}.call_rows(bytea[], int[], int[], int[], int[], int[], float8[], float8[], float8[], float8[],
-    float8[], float8[], float8);
-  DROP FUNCTION IF EXISTS ${name}.refill_ts(float8, float8, float8, float8, float8);
 END IF;
 ${body}
 END ${outer};

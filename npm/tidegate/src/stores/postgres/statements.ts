@@ -30,12 +30,6 @@ const clockOf = (pending: PendingRequest): string | null => (pending.now === und
 const callsOf = ({ request }: PendingRequest): readonly Call[] =>
   request.kind === "one" ? [request.call] : request.kind === "all" ? request.calls : [];
 
-/** The version of the schema that calls on windows which begin at the first request need. */
-const SINCE = 3;
-
-/** The last argument of calls that need more than version 2 of the schema: an older one has no function with it. */
-const sinceOf = (needs: boolean) => (needs ? { types: ["int"], values: [String(SINCE)] } : { types: [], values: [] });
-
 /** The window grid's offset, infinite for the first request, or `null` for a token bucket. */
 const startOf = (limit: Limit, key: string | undefined): number | null =>
   limit.policy.kind === "token bucket" ? null : limit.start(key);
@@ -71,10 +65,9 @@ export function takeRow(pending: PendingRequest): FunctionCall {
   const call = callsOf(pending)[0] as Call;
   const { rate, period, capacity } = call.limit.policy;
   const start = startOf(call.limit, call.key);
-  const since = sinceOf(start === Infinity);
   return {
     name: "take_row",
-    types: ["bytea", "float8", "float8", "float8", "float8", "float8", "float8", ...since.types],
+    types: ["bytea", "float8", "float8", "float8", "float8", "float8", "float8"],
     values: [
       byteaOf(pending.ids[0] as string),
       String(rate),
@@ -83,7 +76,6 @@ export function takeRow(pending: PendingRequest): FunctionCall {
       start === null ? null : String(start),
       String(call.count),
       clockOf(pending),
-      ...since.values,
     ],
     read(reply) {
       const [clock, value, ts, note] = partsOf(reply, ",", 3);
@@ -149,17 +141,12 @@ function entriesOf(batch: readonly PendingRequest[], rows: ReadonlyMap<string, n
   return { specs, entries };
 }
 
-/**
- * Any calls, in their order. The function returns what the rows stored before, and the core repeats the calls on that.
- * `byProcedure`: by the procedure, which is called where the function was found before.
- */
-export function callRows(batch: readonly PendingRequest[], byProcedure: boolean): FunctionCall {
+/** Any calls, in their order. The function returns what the rows stored before, and the core repeats the calls on that. */
+export function callRows(batch: readonly PendingRequest[]): FunctionCall {
   const ids = [...new Set(batch.flatMap((pending) => pending.ids))].sort(inOrder);
   const rows = new Map(ids.map((id, i) => [id, i]));
   const { specs, entries } = entriesOf(batch, rows);
-  const blocks = !byProcedure && specs.some(({ op }) => op === OPS.block);
-  const since = sinceOf(!blocks && !byProcedure && specs.some(({ start }) => start === Infinity));
-  const arrays: readonly (readonly [type: string, value: string])[] = [
+  const passed: readonly (readonly [type: string, value: string | null])[] = [
     ["bytea[]", byteasOf(ids)],
     ["int[]", list(entries.map(({ row }) => row))],
     ["int[]", list(entries.map(({ spec }) => spec))],
@@ -172,11 +159,12 @@ export function callRows(batch: readonly PendingRequest[], byProcedure: boolean)
     ["float8[]", list(specs.map(({ floor }) => floor))],
     ["float8[]", list(specs.map(({ start }) => start))],
     ["float8[]", list(specs.map(({ count }) => count))],
+    ["float8", clockOf(batch[0] as PendingRequest)],
   ];
   return {
-    name: blocks ? "block_rows" : "call_rows",
-    types: [...arrays.map(([type]) => type), "float8", ...since.types],
-    values: [...arrays.map(([, value]) => value), clockOf(batch[0] as PendingRequest), ...since.values],
+    name: "call_rows",
+    types: passed.map(([type]) => type),
+    values: passed.map(([, value]) => value),
     read(reply) {
       const { now, at } = rowsOf(reply);
       const states = ids.map((_, i) => at(i));

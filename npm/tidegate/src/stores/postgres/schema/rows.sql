@@ -2,8 +2,7 @@
 -- of the ids, so that no two calls ever wait for each other.
 --
 -- A function whose arguments or reply change gets a new name: a process finds the functions of its own version, or an
--- error that says to migrate. A call that functions of an older version would misread has one more argument, "since": the
--- version of the schema that it needs.
+-- error that says to migrate.
 --
 -- The settings of the functions keep to the index: a plan is kept for long, and one that was made while the table was
 -- small, by reading it all, would be slow once the table has grown. `extra_float_digits` keeps doubles exact as text.
@@ -18,8 +17,7 @@ END $$;
 -- written (",new" after it where there was no row), or "now,value,ts,denied" with what is stored where that denies or is not
 -- a state.
 CREATE OR REPLACE FUNCTION tidegate.take_row(
-  key bytea, rate float8, period float8, capacity float8, start float8, count float8, at float8 DEFAULT NULL,
-  since int DEFAULT 2
+  key bytea, rate float8, period float8, capacity float8, start float8, count float8, at float8 DEFAULT NULL
 ) RETURNS text LANGUAGE plpgsql VOLATILE SET extra_float_digits = 1 SET enable_seqscan = off AS $$
 DECLARE
   now float8 := coalesce(at, tidegate.clock());
@@ -150,7 +148,7 @@ END $$;
 -- calls on that, and comes to the same decisions. Calls are first evaluated without a lock: what is denied writes nothing.
 CREATE OR REPLACE FUNCTION tidegate.call_rows(
   ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
-  capacities float8[], floors float8[], starts float8[], counts float8[], at float8 DEFAULT NULL, since int DEFAULT 2
+  capacities float8[], floors float8[], starts float8[], counts float8[], at float8 DEFAULT NULL
 ) RETURNS text LANGUAGE plpgsql VOLATILE
 SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
 DECLARE
@@ -263,15 +261,6 @@ BEGIN
   END IF;
   RETURN now || ';' || array_to_string(before_v, ',', '') || ';' || array_to_string(before_t, ',', '');
 END $$;
-
--- The same for calls of which one is a block: an older version has no function of this name.
-CREATE OR REPLACE FUNCTION tidegate.block_rows(
-  ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
-  capacities float8[], floors float8[], starts float8[], counts float8[], at float8 DEFAULT NULL
-) RETURNS text LANGUAGE sql VOLATILE AS $$
-  SELECT tidegate.call_rows(ids, row_of, spec_of, times, together, ops, rates, periods, capacities, floors, starts,
-    counts, at)
-$$;
 
 -- What is stored under these ids: "now;value,...;ts,...", nothing between the commas where nothing is stored.
 CREATE OR REPLACE FUNCTION tidegate.read_rows(ids bytea[], at float8 DEFAULT NULL)
