@@ -104,7 +104,7 @@ export const STORES = [
   turns("if (this.#last.get(id) === turn) this.#last.delete(id);", "this.#last.delete(id);"),
   turns("if (before.size > 0 && deadline !== undefined) deadline.why = NOT_SENT;", ""),
   turns("  deadline.why = whyLate(deadline, since);\n", ""),
-  transactional("turns.run(ids, decided, deadline)", "turns.run(ids, decided)"),
+  transactional("turns.run(idsOf(targets), decided, deadline)", "turns.run(idsOf(targets), decided)"),
   transactional("turnsOf(within)", "new Turns()"),
   transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),
 

@@ -5,7 +5,7 @@ import { defineLimits } from "../src/index.ts";
 import { Limit } from "../src/limit/limit.ts";
 import { afterWaiting } from "../src/limit/steady.ts";
 import { KeyError } from "../src/stores/failure.ts";
-import { Swaps } from "../src/stores/swap.ts";
+import { swapStore } from "../src/stores/swap.ts";
 import { behind } from "./behind.ts";
 import { table } from "./swap-table.ts";
 
@@ -58,7 +58,7 @@ test("a busy entry is the cause, not the store, also where the process is busy p
 });
 
 test("a step of compare-and-swap ends with the reply, too", async () => {
-  const swaps = new Swaps<undefined>({
+  const store = swapStore<undefined>({
     name: "echo",
     read: () => echo().then(() => [{ value: undefined, version: undefined }]),
     decode: () => ({ value: 0, ts: 0 }),
@@ -66,7 +66,7 @@ test("a step of compare-and-swap ends with the reply, too", async () => {
     stepTimeout: 500,
   });
   const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 1000 });
-  const step = swaps.on(["api"], 0, undefined, (steps) => steps.getValue(limit, undefined));
+  const step = store.getValue(limit, undefined, 0);
   // The step begins after the calls of this turn.
   await undefined;
   await undefined;

@@ -11,7 +11,7 @@ import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { storeOf } from "./steps.ts";
-import { Swaps } from "./swap.ts";
+import { swapping } from "./swap.ts";
 
 type KvKey = readonly string[];
 
@@ -46,6 +46,7 @@ export interface DenoKvOptions {
   prefix?: string | undefined;
 }
 
+const NAME = "deno-kv";
 const OPTIONS = { prefix: STRING };
 /** The most entries that one atomic step can check. */
 const MAX_STATES = 100;
@@ -74,8 +75,8 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
   const database = kv as unknown as Kv;
   const keyOf = (id: string): KvKey => [prefix, wellFormed(id)];
 
-  const swaps = new Swaps<string | null>({
-    name: "deno-kv",
+  const run = swapping<string | null>({
+    name: NAME,
     sharding: shardingBy(() => Math.random()),
     read: (ids) =>
       Promise.all(
@@ -102,9 +103,9 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
     // SQLite reports a lock before it has changed anything.
     busy: (error) => (/database is (locked|busy)/i.test(messageOf(error)) ? "database" : undefined),
   });
-  return storeOf("deno-kv", async (targets, ...step) => {
+  return storeOf(NAME, async (targets, ...step) => {
     const states = targets.reduce((sum, { limit }) => sum + limit.policy.shards, 0);
-    if (states <= MAX_STATES) return swaps.run(targets, ...step);
+    if (states <= MAX_STATES) return run(targets, ...step);
     const rule = `at most ${MAX_STATES} in all that one call touches: Deno KV checks no more in one atomic step`;
     throw new InputError("shards", rule, states);
   });

@@ -11,10 +11,9 @@ import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import { spreading } from "./spread.ts";
-import { failure } from "./failure.ts";
-import { connectedBy, storeOf } from "./steps.ts";
+import { connectedBy, stepBy, storeOf } from "./steps.ts";
 import { combined } from "../limit/combined.ts";
-import { type Change, Swaps, type Write } from "./swap.ts";
+import { type Change, swapping, type Write } from "./swap.ts";
 
 export type { CallbackMemcached, MemcachedLike, PromiseMemcached } from "./memcached/client.ts";
 
@@ -69,7 +68,7 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
   checkSettings("memcached", options, OPTIONS);
   const { prefix = "tidegate", stepTimeout = 1000 } = options;
 
-  const swaps = new Swaps<string | undefined>({
+  const run = swapping<string | undefined>({
     name: NAME,
     stepTimeout: msOf(stepTimeout),
     // Every step is on one identity.
@@ -93,25 +92,13 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
     },
   });
 
-  const on = async <T>(operation: string, id: string, step: Promise<T>): Promise<T> => {
-    try {
-      return await step;
-    } catch (error) {
-      throw failure(error, NAME, operation, id);
-    }
-  };
-  const store = spreading(storeOf(NAME, swaps.run), {
+  const step = stepBy(NAME, run);
+  const store = spreading(storeOf(NAME, run), {
     isApart: (limit) => limit.policy.shards > 1,
-    step(call, shard, now, deadline) {
-      const id = call.limit.identity(call.key, shard);
-      const step = swaps.on([id], now, deadline, (steps) => steps.decideShard(call, shard));
-      return on(call.op, id, step);
-    },
-    reset(limit, key, shard, deadline) {
-      const id = limit.identity(key, shard);
-      const step = swaps.on([id], undefined, deadline, (steps) => steps.reset(limit, key, shard));
-      return on("reset", id, step);
-    },
+    step: (call, shard, now, deadline) =>
+      step(call.op, [{ ...call, shard }], now, deadline, (steps) => steps.decideShard(call, shard)),
+    reset: (limit, key, shard, deadline) =>
+      step("reset", [{ limit, key, shard }], undefined, deadline, (steps) => steps.reset(limit, key, shard)),
   });
 
   const { serverOf } = connection;

@@ -33,7 +33,10 @@ export interface Transaction {
  */
 export const SLACK = 60_000;
 
-type Target = Pick<Call, "limit" | "key">;
+/** What a step is on: a limit and key, or one shard of it. */
+interface Target extends Pick<Call, "limit" | "key"> {
+  readonly shard?: number | undefined;
+}
 
 /** What a call decides, and the states that it would write. */
 interface Plan {
@@ -150,23 +153,33 @@ export class Steps {
   }
 }
 
-/** Runs one atomic step on these limits and keys. */
-export type Run = <T>(
+type StepArguments<T> = [
   targets: readonly Target[],
   now: number | undefined,
   deadline: Deadline,
   body: (steps: Steps) => Promise<T>,
-) => Promise<T>;
+];
 
-/** The store whose atomic steps `run` runs. A failure becomes a `StoreError` with the operation and the identities. */
-export function storeOf(name: string, run: Run): AsyncStore {
-  async function step<T>(operation: string, targets: readonly Target[], ...rest: Tail<T>): Promise<T> {
+/** Runs one atomic step on these limits and keys, or shards. */
+export type Run = <T>(...step: StepArguments<T>) => Promise<T>;
+
+export const idsOf = (targets: readonly Target[]): string[] =>
+  targets.map(({ limit, key, shard }) => limit.identity(key, shard));
+
+/** Runs the step of an operation of this store: a failure becomes a `StoreError` that names it and the identities. */
+export function stepBy(name: string, run: Run): <T>(operation: string, ...step: StepArguments<T>) => Promise<T> {
+  return async (operation, ...step) => {
     try {
-      return await run(targets, ...rest);
+      return await run(...step);
     } catch (error) {
-      throw failure(error, name, operation, targets.map(({ limit, key }) => limit.identity(key)).join(","));
+      throw failure(error, name, operation, idsOf(step[0]).join(","));
     }
-  }
+  };
+}
+
+/** The store whose atomic steps `run` runs. */
+export function storeOf(name: string, run: Run): AsyncStore {
+  const step = stepBy(name, run);
   return {
     name,
     sync: false,
@@ -179,8 +192,6 @@ export function storeOf(name: string, run: Run): AsyncStore {
       step("getValue", [{ limit, key }], now, deadline, (steps) => steps.getValue(limit, key)),
   };
 }
-
-type Tail<T> = [now: number | undefined, deadline: Deadline, body: (steps: Steps) => Promise<T>];
 
 /** `store` with the `connecting` of a client that connects at its first statement, which `connect` sends. */
 export function connectedBy(connect: () => PromiseLike<unknown>, store: AsyncStore): AsyncStore {

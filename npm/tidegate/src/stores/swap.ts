@@ -7,7 +7,7 @@ import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
 import type { Sharding } from "../limit/shards.ts";
 import type { AsyncStore, Deadline } from "./contract.ts";
-import { type Run, SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
+import { idsOf, type Run, SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
 import { KeyError } from "./failure.ts";
 import { overdueTimers } from "../limit/steady.ts";
 import { LITTLE_TIME, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
@@ -118,11 +118,15 @@ function inTime(calls: readonly Waiting[], by: number, reason: Error): Waiting[]
 
 /** The store on this database. */
 export function swapStore<Version>(database: Swappable<Version>): AsyncStore {
-  return storeOf(database.name, new Swaps(database).run);
+  return storeOf(database.name, swapping(database));
 }
 
 /** The steps of {@link swapStore}, for a store that adds to them. */
-export class Swaps<Version> {
+export function swapping<Version>(database: Swappable<Version>): Run {
+  return new Swaps(database).run;
+}
+
+class Swaps<Version> {
   readonly #database: Swappable<Version>;
   readonly #turns = new Turns();
   /** Batches whose step is still to begin, by identity. */
@@ -137,16 +141,8 @@ export class Swaps<Version> {
   }
 
   readonly run: Run = (targets, now, deadline, body) =>
-    this.on([...new Set(targets.map(({ limit, key }) => limit.identity(key)))], now, deadline, body);
-
-  /** One step on these identities. */
-  on<T>(
-    ids: readonly string[],
-    now: number | undefined,
-    deadline: Deadline,
-    body: (steps: Steps) => Promise<T>,
-  ): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
+    new Promise((resolve, reject) => {
+      const ids = idsOf(targets);
       const due = deadline ?? { at: Infinity };
       due.why = NOT_SENT;
       const since = performance.now();
@@ -158,7 +154,6 @@ export class Swaps<Version> {
       if (ids.length === 1) this.#open.set(id as string, batch);
       void this.#turns.run(ids, () => this.#place(() => this.#step(ids, batch)));
     });
-  }
 
   async #place(step: () => Promise<void>): Promise<void> {
     if (this.#underWay < MOST_STEPS) this.#underWay++;

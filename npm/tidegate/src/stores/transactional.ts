@@ -4,7 +4,7 @@ import { numberError } from "../limit/config.ts";
 import { ANY, check, checkTable, functionThat } from "../limit/checks.ts";
 import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
-import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";
+import { idsOf, type Run, Steps, storeOf, type Transaction } from "./steps.ts";
 import { Turns, turnsOf } from "./turns.ts";
 
 /** What {@link transactional} needs. */
@@ -67,7 +67,6 @@ export function transactional(options: TransactionalOptions): AsyncStore {
   const sharding = shardingBy(random);
   const turns = within === undefined ? new Turns() : turnsOf(within);
   const run: Run = (targets, now, deadline, body) => {
-    const ids = targets.map(({ limit, key }) => limit.identity(key));
     let answer: ReturnType<typeof body> | undefined;
     const step = (states: Transaction) => {
       answer = body(new Steps(states, name, now ?? read(clock), sharding));
@@ -79,7 +78,7 @@ export function transactional(options: TransactionalOptions): AsyncStore {
       if (answer === undefined || returned !== (await answer)) throw new TypeError(UNRETURNED);
       return returned;
     };
-    return turns.run(ids, decided, deadline);
+    return turns.run(idsOf(targets), decided, deadline);
   };
   return { ...storeOf(name, run), ...(within === undefined ? {} : { inTransaction: true }) };
 }
