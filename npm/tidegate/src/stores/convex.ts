@@ -32,7 +32,6 @@ interface Database {
 
 interface Range {
   eq(field: string, value: string): unknown;
-  gte(field: string, value: number): Range;
   lte(field: string, value: number): unknown;
 }
 
@@ -60,14 +59,13 @@ const PURGE_MOST = 500;
  * export default defineSchema({ tidegate: stateTable(defineTable, v) });
  * ```
  */
-export function stateTable<Text, Num, Maybe, Table>(
-  defineTable: (fields: { id: Text; value: Num; ts: Num; dropAt: Maybe }) => {
+export function stateTable<Text, Num, Table>(
+  defineTable: (fields: { id: Text; value: Num; ts: Num; dropAt: Num }) => {
     index(name: "id", fields: ["id"]): { index(name: "dropAt", fields: ["dropAt"]): Table };
   },
-  v: { string(): Text; float64(): Num; optional(number: Num): Maybe },
+  v: { string(): Text; float64(): Num },
 ): Table {
-  // Rows of earlier versions lack the last field until they are written again.
-  const fields = { id: v.string(), value: v.float64(), ts: v.float64(), dropAt: v.optional(v.float64()) };
+  const fields = { id: v.string(), value: v.float64(), ts: v.float64(), dropAt: v.float64() };
   return defineTable(fields).index("id", ["id"]).index("dropAt", ["dropAt"]);
 }
 
@@ -95,7 +93,7 @@ export async function purge(db: ConvexDatabase, options: ConvexOptions = {}): Pr
   const { database, table } = checked(db, options, "purge");
   const full = await database
     .query(table)
-    .withIndex("dropAt", (q) => q.gte("dropAt", 0).lte("dropAt", Date.now()))
+    .withIndex("dropAt", (q) => q.lte("dropAt", Date.now()))
     .take(PURGE_MOST);
   for (const { _id } of full) await database.delete(_id);
   return full.length;
@@ -115,17 +113,16 @@ export async function purge(db: ConvexDatabase, options: ConvexOptions = {}): Pr
  *
  * Calls return promises: await each before the mutation returns. In a query, `check` and `getValue` work. With
  * `throws: true` a denial is a `ConvexError` whose `data` is `{ kind: "RateLimited", name, retryAt, retryAfter }`; it is a
- * `RateLimitError` too. Calls on one limit and key run one after another, also where several limiters
- * are on the same `ctx.db` object: pass each limiter of a mutation that one. Calls have no deadline and no
- * `onStoreError`: an error of the database rejects as a `StoreError`, and the mutation is rolled back. Several rows under
- * one identity, which earlier versions could insert, are read as one state that lacks what all of them lack; the next
- * write or `reset` deletes the others. Throws an `InputError` where an argument is wrong.
+ * `RateLimitError` too. Calls on one limit and key run one after another where they are on the same `ctx.db` object: pass
+ * that one to each limiter of a mutation. Parallel calls on different objects may insert several rows under one identity.
+ * These are read as one state that lacks what all of them lack; the next write or `reset` deletes the others. Calls have no
+ * deadline and no `onStoreError`: an error of the database rejects as a `StoreError`, and the mutation is rolled back.
+ * Throws an `InputError` where an argument is wrong.
  */
 export function convex(db: ConvexDatabase, options: ConvexOptions = {}): AsyncStore {
   const { database, table } = checked(db, options, NAME);
 
-  // An index of Convex is not unique. The queue of `transactional` keeps this store from inserting a second row; tables
-  // that an earlier version wrote may have some.
+  // An index of Convex is not unique: there may be several.
   const rowsOf = (id: string): Promise<Row[]> =>
     database
       .query(table)
