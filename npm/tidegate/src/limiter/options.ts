@@ -1,6 +1,5 @@
 /** The options of a limiter and of its calls, and their checks, which run before a store has a call. */
-import { checkVersion } from "../limit/version.ts";
-import { EXPECTS, KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS } from "../engine/generated/bounds.ts";
+import { EXPECTS, KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS, VERSION } from "../engine/generated/bounds.ts";
 import { checkLength, utf8Length } from "../engine/utf8.ts";
 import { type Config, checkOnStoreError, checkTimeout, numberError } from "../limit/config.ts";
 import {
@@ -110,6 +109,14 @@ export function checkLimiterOptions<S extends Store>(options: LimiterOptions<S>)
   const log = checkLog(options.log);
   checkVersion(store);
   return { store, now, onStoreError, timeout, log };
+}
+
+/** Throws where another version of the package made the store: the two would mistake each other's numbers. */
+function checkVersion(store: object): void {
+  const { tidegate = VERSION } = store as { readonly tidegate?: string };
+  if (tidegate === VERSION) return;
+  const rule = `made by the tidegate that uses it, which is ${VERSION}: install one version`;
+  throw new InputError("store", rule, store, `a store made by tidegate ${tidegate}`);
 }
 
 export const NONE: LimitOptions = Object.freeze({});

@@ -1,6 +1,6 @@
 /**
- * A store behind leases: calls are decided on leased tokens where possible. `lease.ts` has what is known of one key,
- * `refill.ts` how it gets tokens, `decide.ts` the algebra.
+ * A store behind leases: calls are decided on leased tokens where possible. `lease.ts` has what is known of one key
+ * and decides on that, `refill.ts` how it gets tokens.
  */
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
@@ -8,7 +8,7 @@ import type { Limit } from "../../limit/limit.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call } from "../../stores/contract.ts";
 import { combined } from "../../limit/combined.ts";
-import type { LeaseDecision } from "./decide.ts";
+import type { LeaseDecision } from "./lease.ts";
 import type { Lending } from "./options.ts";
 import { type Lender, RefilledLease } from "./refill.ts";
 
