@@ -26,6 +26,7 @@ const mysql = of("mysql.ts", ...server("mysql/rows", "mysql/faults", "mysql/conc
 const dynamodb = of("dynamodb.ts", ...server("dynamodb/faults"));
 const mongodb = of("mongodb.ts", ...server("mongodb/faults"));
 const redis = (file, ...tests) => of(`redis/${file}`, ...server(...tests.map((test) => `redis/${test}`)));
+const redisStore = (...tests) => of("redis.ts", ...server(...tests.map((test) => `redis/${test}`)));
 const lua = redis("tidegate.lua", "suite", "store", "differential");
 const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
 
@@ -146,14 +147,9 @@ export const STORES = [
   redis("upstash.ts", "upstash")("attempts: 0", "attempts: 1"),
   redis("upstash.ts", "upstash")('error.message.indexOf(", command was: ")', "-1"),
   redis("upstash.ts", "upstash")("if (commands.length === MOST_COMMANDS) open = undefined;", ""),
-  redis("store.ts", "suite", "store")("latest?.is(op, count, reserve, start, shard) === true", "latest !== undefined"),
-  redis(
-    "store.ts",
-    "suite",
-    "store",
-    "denials",
-  )("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
-  redis("store.ts", "cluster")(", call, at, start)", ", call, at, start, 0)"),
+  redisStore("suite", "store")("latest?.is(op, count, reserve, start, shard) === true", "latest !== undefined"),
+  redisStore("suite", "store", "denials")("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
+  redisStore("cluster")(", call, at, start)", ", call, at, start, 0)"),
   redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),
   redis("pipeline.ts", "cluster")("entries.length > 1 && isOfKeys(messageOf(error))", "false"),
   redis(

@@ -64,7 +64,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
 const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [
     /^#engine-host$|^#layers$|^#policy-host$|^#workers$/,
-    /^(engine\/(engine|algebra|distributed)|limiter\/limiter|policies\/check|stores\/(durable-object|dynamodb|postgres|redis\/store|sqlite|workers-kv))\.ts$/,
+    /^(engine\/(engine|algebra|distributed)|limiter\/limiter|policies\/check|stores\/(durable-object|dynamodb|postgres|redis|sqlite|workers-kv))\.ts$/,
   ],
   [/^#workers$|^cloudflare:workers$/, /^stores\/durable-object\//],
   [/^node:(fs|module)$/, /^engine\/(addon|host-node|host-pure)\.ts$/],

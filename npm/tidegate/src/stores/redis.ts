@@ -4,11 +4,250 @@
  *
  * @module
  */
-import type { RedisLike } from "./redis/clients.ts";
-import { type RedisOptions, RedisStore } from "./redis/store.ts";
+// redis/script.ts has the call of the script, clients.ts sends it, pipeline.ts batches it.
+import { during } from "#workers";
+import { ANY, checkSettings, durationFrom, functionThat, msOf } from "../limit/checks.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import type { Duration } from "../limit/duration.ts";
+import { InputError } from "../limit/errors.ts";
+import { LOOK } from "../limit/evaluator.ts";
+import type { Limit } from "../limit/limit.ts";
+import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
+import type { AsyncStore, Call, Deadline } from "./contract.ts";
+import * as spread from "./spread.ts";
+import { layers } from "../limiter/layers.ts";
+import { combined } from "../limit/combined.ts";
+import { type Link, linkTo, type RedisLike } from "./redis/clients.ts";
+import { Denials } from "./redis/denials.ts";
+import { redisKeyOf, slotOf } from "./redis/key.ts";
+import { type Answer, Pipeline, type Request, STORE } from "./redis/pipeline.ts";
+import { Rule } from "./redis/script.ts";
 
 export type { BunRedisLike, GlideLike, IoredisLike, NodeRedisLike, RedisLike, RestRedisLike } from "./redis/clients.ts";
-export { type RedisOptions, RedisStore } from "./redis/store.ts";
+
+/** Settings of {@link redis}. */
+export interface RedisOptions {
+  /** What every key begins with; without braces. Default `"tidegate:"`. */
+  prefix?: string | undefined;
+  /**
+   * In a cluster, keys of one tag live together, so that `limitAll` can take from all of them: for example the tenant
+   * that the key begins with. Default: no tag, each key where its own hash puts it. The same name and key must always
+   * give the same tag.
+   */
+  tag?: ((name: string, key: string | undefined) => string | undefined) | undefined;
+  /**
+   * How long a denial is repeated without a round trip, at most until its `retryAt`: an integer from 0 (never) to 60,000
+   * ms, or a text such as `"1s"`; default 1000. Tokens that another process gives back, and its resets, take effect here after it. The latest
+   * 10,000 denied keys are remembered.
+   */
+  rememberDenials?: Duration | undefined;
+  /** Takes tokens of hot keys ahead, to answer without a round trip: `true`, or the settings. Default: no. */
+  lease?: boolean | LeaseOptions | undefined;
+}
+
+interface Options {
+  readonly prefix: string;
+  readonly tag: (name: string, key: string | undefined) => string | undefined;
+  readonly rememberDenials: number;
+}
+
+/** Denials of limits with more shards than these are not remembered. */
+const MOST_SHARDS = 64;
+/** Slots that count as one node while the client has not found their master: 64 nodes in all. */
+const SLOTS_TOGETHER = 256;
+
+type OneCall = Omit<Call, "op"> & { readonly op: Rule["op"] };
+
+/** State on a Redis or Valkey server, or a cluster of them. */
+export class RedisStore implements AsyncStore {
+  readonly name: string = STORE;
+  readonly sync = false;
+  readonly layers: typeof layers = layers;
+  /** In a Worker, calls of several requests share a script call. */
+  readonly during: AsyncStore["during"] = during;
+  readonly lease: RedisOptions["lease"];
+  /** The master of a cluster that serves a limit and key; absent where there is one server. */
+  readonly nodeOf?: (limit: Limit, key: string | undefined) => string;
+  /** Ends when the client has connected for the first time, or has failed to; absent where it is connected. */
+  connecting: Promise<unknown> | undefined;
+  readonly #link: Link;
+  readonly #options: Options;
+  readonly #pipeline: Pipeline;
+  readonly #denials: Denials;
+  /** A limit's latest rule: most calls of a limit have the same. */
+  readonly #rules = new WeakMap<Limit, Rule>();
+
+  constructor(client: RedisLike, options: RedisOptions = {}) {
+    this.#options = readOptions(options);
+    this.lease = options.lease;
+    this.#link = linkTo(client);
+    this.#denials = new Denials(this.#options.rememberDenials);
+    this.#pipeline = new Pipeline(this.#link, (...answered) => this.#remember(...answered));
+    if (this.#link.cluster) this.nodeOf = (limit, key) => this.#nodeOf(limit, key);
+    this.connecting = this.#link.connecting;
+    void this.connecting?.then(() => {
+      this.connecting = undefined;
+    });
+  }
+
+  decide(call: Call, passed: number | undefined, deadline?: Deadline): Promise<Decision> {
+    const now = integer(passed);
+    if (call.op !== "give") return this.#decide(call, now, deadline);
+    return this.#denials.during(this.#keyOf(call.limit, call.key), () => this.#decide(call, now, deadline));
+  }
+
+  #decide(call: Call, now: number | undefined, deadline: Deadline): Promise<Decision> {
+    const { op, limit, key, count, reserve } = call;
+    if (this.#areApart(limit, key)) return spread.decide(this.#shards, call, now, deadline);
+    return new Promise((resolve, reject) => {
+      const rule = this.#ruleOf(limit, op, count, reserve, limit.start(key), false);
+      const requests = [{ limit, key, redisKey: this.#keyOf(limit, key), rule }];
+      const answered = (answers: readonly Answer[]) => resolve((answers[0] as Answer).decision);
+      this.#pipeline.send({ requests, deadline: deadline?.at, resolve: answered, reject }, now);
+    });
+  }
+
+  recall(call: Call, passed: number | undefined): Decision | undefined {
+    const { op, limit, key } = call;
+    if (op !== "take" && op !== "check") return undefined;
+    const now = integer(passed);
+    // Only what may be denied for ever needs the clock, which is not read for each call.
+    const isUsual = call.count <= limit.policy.capacity && !call.reserve;
+    const never = isUsual ? undefined : limit.never(call, now ?? this.#pipeline.clock.latest() ?? Date.now());
+    if (never !== undefined || this.#denials.none) return never;
+    return this.#remembered(this.#keyOf(limit, key), call, limit.start(key), now);
+  }
+
+  async decideAll(calls: readonly Call[], passed: number | undefined, deadline?: Deadline): Promise<AllDecision> {
+    if (calls.length === 0) return { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
+    const redisKeys = calls.map(({ limit, key }) => this.#keyOf(limit, key));
+    const slots = this.#link.cluster ? redisKeys.map((redisKey) => slotOf(this.#link.keyPrefix + redisKey)) : [];
+    if (calls.some(({ limit, key }) => this.#areApart(limit, key)) || slots.some((slot) => slot !== slots[0])) {
+      const got = calls.map(({ limit, key }) => limit.identity(key)).join(", ");
+      throw new InputError("requests", "about limits of one hash slot: give `redis` a `tag` that they share", got, got);
+    }
+    const requests = calls.map(({ op, limit, key, count, reserve }, i): Request => {
+      const rule = new Rule(limit.policy, op, count, reserve, limit.start(key), false);
+      return { limit, key, redisKey: redisKeys[i] as string, rule };
+    });
+    const answers = await new Promise<readonly Answer[]>((resolve, reject) =>
+      this.#pipeline.send({ requests, deadline: deadline?.at, resolve, reject }, integer(passed)),
+    );
+    return combined(
+      answers.map(({ decision }) => decision),
+      (answers[0] as Answer).now,
+    );
+  }
+
+  async reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
+    const reset = { op: "reset", limit, key, count: 0, reserve: false } as const;
+    const shards = this.#areApart(limit, key) ? spread.shardsOf(limit) : [undefined];
+    await this.#denials.during(this.#keyOf(limit, key), () =>
+      Promise.all(shards.map((shard) => this.#one(reset, shard, undefined, deadline))),
+    );
+  }
+
+  async getValue(
+    limit: Limit,
+    key: string | undefined,
+    passed: number | undefined,
+    deadline?: Deadline,
+  ): Promise<State> {
+    const now = integer(passed);
+    if (this.#areApart(limit, key)) return spread.getValue(this.#shards, limit, key, now, deadline);
+    const answer = await this.#one({ ...LOOK, limit, key }, undefined, now, deadline);
+    return limit.project(answer.before, answer.now, limit.start(key));
+  }
+
+  #one(call: OneCall, shard: number | undefined, now: number | undefined, deadline: Deadline): Promise<Answer> {
+    const { op, limit, key, count, reserve } = call;
+    return new Promise((resolve, reject) => {
+      const redisKey = this.#keyOf(limit, key, shard);
+      const rule = this.#ruleOf(limit, op, count, reserve, limit.start(key), shard !== undefined);
+      const answered = (answers: readonly Answer[]) => resolve(answers[0] as Answer);
+      const requests = [{ limit, key, shard, redisKey, rule }];
+      this.#pipeline.send({ requests, deadline: deadline?.at, resolve: answered, reject }, now);
+    });
+  }
+
+  #ruleOf(limit: Limit, op: Rule["op"], count: number, reserve: boolean, start: number, shard: boolean): Rule {
+    const latest = this.#rules.get(limit);
+    if (latest?.is(op, count, reserve, start, shard) === true) return latest;
+    const rule = new Rule(limit.policy, op, count, reserve, start, shard);
+    this.#rules.set(limit, rule);
+    return rule;
+  }
+
+  #keyOf(limit: Limit, key: string | undefined, shard?: number): string {
+    const { prefix, tag } = this.#options;
+    return redisKeyOf(prefix, limit.name, shard, key, tag(limit.name, key));
+  }
+
+  /** Whether the shards are on several servers: in a cluster, unless a tag puts them into one slot. */
+  #areApart(limit: Limit, key: string | undefined): boolean {
+    const { cluster, keyPrefix } = this.#link;
+    if (!cluster || limit.policy.shards === 1) return false;
+    return this.#options.tag(limit.name, key) === undefined && !/^[^{]*\{[^}]+\}/.test(keyPrefix);
+  }
+
+  /** The shards of a cluster, each on the server of its slot. */
+  readonly #shards: spread.Shards = {
+    step: (call, shard, now, deadline) => this.#one(call, shard, now, deadline),
+    denied: ({ limit, key }, states, now, sentAt) => {
+      if (states.length > MOST_SHARDS) return;
+      this.#denials.keep(this.#keyOf(limit, key), { states, passed: now !== undefined }, sentAt);
+    },
+  };
+
+  #remember({ redisKey, shard }: Request, { decision, before }: Answer, sentAt: number, passed: boolean): void {
+    if (shard !== undefined) return;
+    if (decision.ok) this.#denials.forget(redisKey);
+    else this.#denials.keep(redisKey, { states: [before], passed }, sentAt);
+  }
+
+  /** The denial that follows from the latest one on this key, by a clock of the kind that stamped it. */
+  #remembered(redisKey: string, call: Call, start: number, now: number | undefined): Decision | undefined {
+    const denial = this.#denials.get(redisKey);
+    if (denial === undefined || denial.passed !== (now !== undefined)) return undefined;
+    const at = now ?? this.#pipeline.clock.latest();
+    if (at === undefined) return undefined;
+    const { states } = denial;
+    const decision =
+      states.length === 1
+        ? call.limit.evaluate(states[0] ?? null, call, at, { start }).decision
+        : spread.together(call.limit, states, call, at, start);
+    if (!decision.ok) return decision;
+    this.#denials.forget(redisKey);
+    return undefined;
+  }
+
+  /** The master that has a limit and key, or the part of the slots that they are in. */
+  #nodeOf(limit: Limit, key: string | undefined): string {
+    if (this.#areApart(limit, key)) return "the masters of all shards";
+    const slot = slotOf(this.#link.keyPrefix + this.#keyOf(limit, key));
+    return this.#link.masterOf(slot) ?? `slots from ${slot - (slot % SLOTS_TOGETHER)}`;
+  }
+}
+
+/** A fractional clock is floored, as the core does. */
+const integer = (now: number | undefined): number | undefined => (now === undefined ? undefined : Math.floor(now));
+
+const OPTIONS = {
+  prefix: {
+    expects: "a string without braces",
+    accepts: (prefix: unknown) => typeof prefix === "string" && !/[{}]|\p{Surrogate}/u.test(prefix),
+  },
+  tag: functionThat("a function of a limit's name and key"),
+  rememberDenials: durationFrom(0, 60_000, true),
+  lease: ANY,
+};
+
+function readOptions(options: RedisOptions): Options {
+  checkSettings("redis", options, OPTIONS);
+  checkLease(options.lease);
+  const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 1000 } = options;
+  return { prefix, tag, rememberDenials: msOf(rememberDenials) };
+}
 
 /**
  * A store on your client: ioredis (`Redis`, with Sentinel too, or `Cluster`), node-redis (a client, pool, cluster or
