@@ -4,7 +4,7 @@ import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline, OnStoreError, Op } from "../stores/contract.ts";
-import { failure } from "../stores/failure.ts";
+import { failure, idsOf, type Target } from "../stores/failure.ts";
 import { Fallback } from "./fallback.ts";
 import { type checkLog, type Log, Outages } from "./outages.ts";
 import { afterWaiting, steadyNow } from "../limit/steady.ts";
@@ -53,9 +53,6 @@ export interface InMemory {
 /** ms from the first call that waits for the client to connect. */
 const LONGEST_CONNECT = 2000;
 
-/** The part of {@link Call} that a reset has, too. */
-type Target = Pick<Call, "limit" | "key">;
-
 /** An operation on the store, as errors name it. */
 interface Operation {
   readonly operation: string;
@@ -68,9 +65,6 @@ interface Task<T> extends Operation {
   /** Returns a result without the store, or throws the cause. */
   without(cause: unknown): T;
 }
-
-const identitiesOf = (targets: readonly Target[]): string =>
-  targets.map(({ limit, key }) => limit.identity(key)).join(",");
 
 /** The deadline passed: the server is down, or a connection is open on the client's side alone. */
 class NoAnswer extends StoreError {}
@@ -269,7 +263,7 @@ export class ResilientStore implements AsyncStore {
   /** Counts and logs the failure of a node, and ends the task without the store. A mistake of the caller's is thrown on. */
   #failed<T>(task: Task<T>, node: string, error: unknown): T {
     const { operation, targets } = task;
-    const cause = failure(error, this.name, operation, identitiesOf(targets));
+    const cause = failure(error, this.name, operation, idsOf(targets).join(","));
     if (isInputError(cause)) throw cause;
     const instead = this.#fallback.insteadOf(targets);
     this.#outages.failed(node, cause, cause instanceof NoAnswer ? instead + HALF_OPEN : instead);
@@ -285,6 +279,6 @@ export class ResilientStore implements AsyncStore {
   }
 
   #detailsOf({ operation, targets }: Operation): StoreErrorDetails {
-    return { store: this.name, operation, identity: identitiesOf(targets) };
+    return { store: this.name, operation, identity: idsOf(targets).join(",") };
   }
 }

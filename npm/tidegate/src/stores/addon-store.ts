@@ -20,6 +20,7 @@ import { InputError, StoreError } from "../limit/errors.ts";
 import { flagsOf, opOf } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { Call, SyncStore } from "./contract.ts";
+import { idsOf } from "./failure.ts";
 
 const tooLong = (key: string | undefined): InputError =>
   new InputError("key", KEY_EXPECTS, key, `${new TextEncoder().encode(key).length} bytes`);
@@ -99,8 +100,7 @@ export abstract class AddonStore implements SyncStore {
     const takes = calls.every((call) => call.op === "take");
     const [status, retryAt] = this.#addon.all(this.#store, limits, units, ends, answers, now, takes);
     const count = (calls.find((call) => !(call.count >= 0)) ?? calls[0])?.count;
-    const identity = () => calls.map((call) => call.limit.identity(call.key)).join(",");
-    this.#refuse(status, { now, count }, "limitAll", identity);
+    this.#refuse(status, { now, count }, "limitAll", () => idsOf(calls).join(","));
     const [policies, at] = [calls.map(({ limit }) => limit.policy), Math.floor(now)];
     return allOf(status, retryAt, decisionsOf(answers, policies, at), at);
   }

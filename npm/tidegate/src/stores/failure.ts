@@ -1,6 +1,17 @@
 /** What a store's caller gets for an error, and how much of the store it concerns. */
 import { NotAState } from "../limit/codec.ts";
 import { isInputError, isStoreError, messageOf, StoreError } from "../limit/errors.ts";
+import type { Limit } from "../limit/limit.ts";
+
+/** What an operation is on: a limit and key, or one shard of it. */
+export interface Target {
+  readonly limit: Limit;
+  readonly key: string | undefined;
+  readonly shard?: number | undefined;
+}
+
+export const idsOf = (targets: readonly Target[]): string[] =>
+  targets.map(({ limit, key, shard }) => limit.identity(key, shard));
 
 /** A failure of one limit and key, which does not affect others. */
 export class KeyError extends Error {

@@ -14,6 +14,7 @@ import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
+import { idsOf } from "./failure.ts";
 import * as spread from "./spread.ts";
 import { layers } from "../limiter/layers.ts";
 import { combined } from "../limit/combined.ts";
@@ -123,7 +124,7 @@ export class RedisStore implements AsyncStore {
     const redisKeys = calls.map(({ limit, key }) => this.#keyOf(limit, key));
     const slots = this.#link.cluster ? redisKeys.map((redisKey) => slotOf(this.#link.keyPrefix + redisKey)) : [];
     if (calls.some(({ limit, key }) => this.#areApart(limit, key)) || slots.some((slot) => slot !== slots[0])) {
-      const got = calls.map(({ limit, key }) => limit.identity(key)).join(", ");
+      const got = idsOf(calls).join(", ");
       throw new InputError("requests", "about limits of one hash slot: give `redis` a `tag` that they share", got, got);
     }
     const requests = calls.map(({ op, limit, key, count, reserve }, i): Request => {

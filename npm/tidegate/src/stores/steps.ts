@@ -8,7 +8,7 @@ import { combined } from "../limit/combined.ts";
 import type { Sharding } from "../limit/shards.ts";
 import { layers } from "../limiter/layers.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
-import { failure } from "./failure.ts";
+import { failure, idsOf, type Target } from "./failure.ts";
 import type { Step } from "./spread.ts";
 
 /** States by identity, inside one atomic step: a transaction of the host, or a compare-and-swap. */
@@ -33,10 +33,6 @@ export interface Transaction {
  */
 export const SLACK = 60_000;
 
-/** What a step is on: a limit and key, or one shard of it. */
-interface Target extends Pick<Call, "limit" | "key"> {
-  readonly shard?: number | undefined;
-}
 
 /** What a call decides, and the states that it would write. */
 interface Plan {
@@ -162,9 +158,6 @@ type StepArguments<T> = [
 
 /** Runs one atomic step on these limits and keys, or shards. */
 export type Run = <T>(...step: StepArguments<T>) => Promise<T>;
-
-export const idsOf = (targets: readonly Target[]): string[] =>
-  targets.map(({ limit, key, shard }) => limit.identity(key, shard));
 
 /** Runs the step of an operation of this store: a failure becomes a `StoreError` that names it and the identities. */
 export function stepBy(name: string, run: Run): <T>(operation: string, ...step: StepArguments<T>) => Promise<T> {

@@ -7,8 +7,8 @@ import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
 import type { Sharding } from "../limit/shards.ts";
 import type { AsyncStore, Deadline } from "./contract.ts";
-import { idsOf, type Run, SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
-import { KeyError } from "./failure.ts";
+import { idsOf, KeyError } from "./failure.ts";
+import { type Run, SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
 import { overdueTimers } from "../limit/steady.ts";
 import { LITTLE_TIME, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
 

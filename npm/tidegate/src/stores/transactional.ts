@@ -4,7 +4,8 @@ import { numberError } from "../limit/config.ts";
 import { ANY, check, checkTable, functionThat } from "../limit/checks.ts";
 import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
-import { idsOf, type Run, Steps, storeOf, type Transaction } from "./steps.ts";
+import { idsOf } from "./failure.ts";
+import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";
 import { Turns, turnsOf } from "./turns.ts";
 
 /** What {@link transactional} needs. */

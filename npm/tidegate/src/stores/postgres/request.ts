@@ -3,6 +3,7 @@ import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { StoreError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call, Deadline } from "../contract.ts";
+import { idsOf } from "../failure.ts";
 import { overdueTimers } from "../../limit/steady.ts";
 import { tooBusy } from "../turns.ts";
 
@@ -16,15 +17,6 @@ export type Request =
 export type Kind = "read" | "reset" | "call";
 
 type Reply = Decision | AllDecision | State | undefined;
-
-/** ms before a deadline at which the store acts on it: at the deadline itself the limiter has answered the caller. */
-const BEFORE_DEADLINE = 2;
-const MOST_BEFORE_DEADLINE = 20;
-
-/** That many ms where so many are left: more than the event loop is usually behind. */
-export function beforeDeadline(rest: number): number {
-  return Math.max(BEFORE_DEADLINE, Math.min(MOST_BEFORE_DEADLINE, rest / 10));
-}
 
 /** A request in the queue or in a statement. */
 export class PendingRequest {
@@ -54,7 +46,7 @@ export class PendingRequest {
     reject: (error: unknown) => void,
   ) {
     const calls = request.kind === "one" ? [request.call] : request.kind === "all" ? request.calls : [request];
-    this.ids = calls.map(({ limit, key }) => limit.identity(key));
+    this.ids = idsOf(calls);
     const call = request.kind === "one" ? request.call : undefined;
     this.reads = request.kind === "value" || (call !== undefined && (call.op === "check" || call.count === 0));
     this.takes = call !== undefined && call.op === "take" && call.count > 0 && !call.reserve;

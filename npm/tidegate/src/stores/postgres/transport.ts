@@ -1,13 +1,21 @@
 /** Sends statements, bounded in time, and counts those without a reply. */
 import { afterWaiting } from "../../limit/steady.ts";
 import { type Send, type Sent, type Statement, statement } from "./client.ts";
-import { beforeDeadline } from "./request.ts";
 import type { FunctionCall } from "./statements.ts";
 
 /** For each statement that may be out: so many may be without a reply before no more are sent. */
 const LOST = 4;
 /** ms between statements that are sent all the same, to find out whether the server is back. */
 const PROBE_AFTER = 1000;
+
+/** ms before a deadline at which the store acts on it: at the deadline itself the limiter has answered the caller. */
+const BEFORE_DEADLINE = 2;
+const MOST_BEFORE_DEADLINE = 20;
+
+/** That many ms where so many are left: more than the event loop is usually behind. */
+function beforeDeadline(rest: number): number {
+  return Math.max(BEFORE_DEADLINE, Math.min(MOST_BEFORE_DEADLINE, rest / 10));
+}
 
 /** How long a statement may take. */
 export interface Bounds {

@@ -60,7 +60,7 @@ export class Denials {
     if (sentAt <= (this.#returnedAt.get(key) ?? this.#returnedBefore)) return;
     // Deleted first, so that the map is in the order of the answers.
     this.#kept.delete(key);
-    if (this.#kept.size >= MOST_KEYS) this.#kept.delete(first(this.#kept));
+    if (this.#kept.size >= MOST_KEYS) this.#kept.delete(this.#kept.keys().next().value as string);
     this.#kept.set(key, { denial, sentAt });
   }
 
@@ -90,5 +90,3 @@ export class Denials {
     this.#returnedAt.set(key, now);
   }
 }
-
-const first = (map: ReadonlyMap<string, unknown>): string => map.keys().next().value as string;

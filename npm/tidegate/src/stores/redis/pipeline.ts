@@ -3,10 +3,9 @@
 import type { Decision, State } from "../../limit/decision.ts";
 import { messageOf, StoreError } from "../../limit/errors.ts";
 import { type Evaluation, LOOK } from "../../limit/evaluator.ts";
-import type { Limit } from "../../limit/limit.ts";
 import type { Op } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
-import { KeyError } from "../failure.ts";
+import { idsOf, KeyError, type Target } from "../failure.ts";
 import { tooBusy } from "../turns.ts";
 import type { Link } from "./clients.ts";
 import { slotOf } from "./key.ts";
@@ -15,10 +14,7 @@ import { type Before, encode, type Reply, type Rule, readLate, readReply, SCRIPT
 /** The store's name in errors. */
 export const STORE = "redis";
 
-export interface Request {
-  readonly limit: Limit;
-  readonly key: string | undefined;
-  readonly shard?: number | undefined;
+export interface Request extends Target {
   readonly redisKey: string;
   readonly rule: Rule;
 }
@@ -285,14 +281,12 @@ function isMissingScript(error: unknown): boolean {
   return typeof message === "string" && MISSING_SCRIPT.test(message);
 }
 
-const identityOf = ({ limit, key, shard }: Request): string => limit.identity(key, shard);
-
 /** What a key holds is not a state. It is never taken for a fresh key. */
 const corrupt = (request: Request, what: string): StoreError =>
   new StoreError(`corrupt state: ${what}`, {
     store: STORE,
     operation: request.rule.op,
-    identity: identityOf(request),
+    identity: request.limit.identity(request.key, request.shard),
     scope: "key",
   });
 
@@ -301,7 +295,7 @@ const TOO_OLD = /user_script.*\bERR syntax error/;
 
 function fail({ requests, reject }: Entry, cause: unknown): void {
   const operation = (requests[0] as Request).rule.op;
-  const identity = requests.map(identityOf).join(", ");
+  const identity = idsOf(requests).join(", ");
   const reported = messageOf(cause);
   const message = TOO_OLD.test(reported) ? `the server must be Redis 6.2 or newer (${reported})` : reported;
   const scope = cause instanceof KeyError || isOfKeys(message) ? "key" : "store";
