@@ -1,8 +1,8 @@
 /** A state as bytes and as text, the same on every host: see `codec.rs` in `crates/core`. */
-import { checkObject } from "./checks.ts";
 import { isBytes } from "./realms.ts";
 import { InputError, show } from "./errors.ts";
 import type { State } from "./decision.ts";
+import { checkState } from "./evaluator.ts";
 
 /** Bytes of an encoded state. */
 export const STATE_BYTES = 16;
@@ -15,19 +15,6 @@ export class NotAState extends TypeError {}
 function finite(value: number, ts: number, got: string): State {
   if (Number.isFinite(value) && Number.isFinite(ts)) return { value, ts };
   throw new NotAState(`a state must be ${WHAT}; got ${got}`);
-}
-
-/** The state that a caller passes, checked. */
-function given(state: State): State {
-  checkObject("state", state, "{ value, ts }");
-  const { value, ts } = state;
-  for (const [field, number] of [
-    ["value", value],
-    ["ts", ts],
-  ] as const) {
-    if (!Number.isFinite(number)) throw new InputError(field, "a finite number", number);
-  }
-  return { value, ts };
 }
 
 /** Writes a state at the beginning of these bytes. */
@@ -57,7 +44,7 @@ type Bytes = ReturnType<Uint8Array["slice"]>;
  */
 export function encode(state: State): Bytes {
   const bytes = new Uint8Array(STATE_BYTES);
-  writeState(new DataView(bytes.buffer), given(state));
+  writeState(new DataView(bytes.buffer), checkState(state));
   return bytes;
 }
 
@@ -88,7 +75,7 @@ const DECIMAL = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
  * Throws an `InputError` where one of the numbers is not finite.
  */
 export function encodeText(state: State): string {
-  const { value, ts } = given(state);
+  const { value, ts } = checkState(state);
   return `${shortest(value)} ${shortest(ts)}`;
 }
 

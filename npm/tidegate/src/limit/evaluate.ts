@@ -5,7 +5,7 @@ import { cached } from "./cached.ts";
 import { type Config, numberError, startNumber } from "./config.ts";
 import type { State } from "./decision.ts";
 import { InputError } from "./errors.ts";
-import { type Evaluation, Evaluator } from "./evaluator.ts";
+import { checkState, type Evaluation, Evaluator } from "./evaluator.ts";
 
 /** The call that {@link evaluate} decides. */
 export interface EvaluateOptions {
@@ -20,15 +20,8 @@ export interface EvaluateOptions {
 const OPTIONS = fieldTable("now", "count", "reserve");
 const evaluatorOf = /* @__PURE__ */ cached((name, config) => new Evaluator(name, config, algebra()));
 
-/** Reads a state's two numbers once, or names what is wrong with them. */
-function checkState(state: unknown): State | null {
-  if (state === null) return null;
-  if (typeof state !== "object") throw new InputError("state", "{ value, ts }, or null for a fresh key", state);
-  const { value, ts } = state as State;
-  if (typeof value !== "number" || !Number.isFinite(value)) throw numberError("value", value);
-  if (typeof ts !== "number" || !Number.isFinite(ts)) throw numberError("ts", ts);
-  return { value, ts };
-}
+const read = (state: State | null): State | null =>
+  state === null ? null : checkState(state, "{ value, ts }, or null for a fresh key");
 
 /**
  * The algebra itself, for a store or a transaction of one's own: pure.
@@ -48,13 +41,13 @@ export function evaluate(state: State | null, config: Config, options: EvaluateO
   checkObject("options", options, "an object with now");
   checkFields(options, OPTIONS, "evaluate");
   const { now, count, reserve } = options;
-  const read = checkState(state);
+  const before = read(state);
   if (typeof now !== "number") throw numberError("now", now);
   if (count !== undefined && typeof count !== "number") throw numberError("count", count);
   if (reserve !== undefined && typeof reserve !== "boolean") throw new InputError("reserve", "true or false", reserve);
   const call = { op: "take", count: count ?? 1, reserve: reserve === true } as const;
-  const evaluated = limit.evaluate(read, call, now, { start: startNumber(limit.policy.start ?? 0) });
-  return evaluated.state === read ? { ...evaluated, state } : evaluated;
+  const evaluated = limit.evaluate(before, call, now, { start: startNumber(limit.policy.start ?? 0) });
+  return evaluated.state === before ? { ...evaluated, state } : evaluated;
 }
 
 /**
@@ -63,7 +56,7 @@ export function evaluate(state: State | null, config: Config, options: EvaluateO
  */
 export function project(state: State | null, config: Config, now: number): State {
   const limit = evaluatorOf("evaluate", config);
-  const read = checkState(state);
+  const before = read(state);
   if (typeof now !== "number") throw numberError("now", now);
-  return limit.project(read, now, startNumber(limit.policy.start ?? 0));
+  return limit.project(before, now, startNumber(limit.policy.start ?? 0));
 }

@@ -2,7 +2,8 @@
 import { decisionOf, refusal } from "../engine/answer.ts";
 import { NAME_EXPECTS } from "../engine/generated/bounds.ts";
 import { INPUT_ERROR, KINDS, OP, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
-import { type Config, type OnStoreError, type Policy, readConfig, startNumber, writePolicy } from "./config.ts";
+import { checkObject } from "./checks.ts";
+import { type Config, numberError, type OnStoreError, type Policy, readConfig, startNumber, writePolicy } from "./config.ts";
 import type { Decision, Op, Operation, State } from "./decision.ts";
 import { InputError } from "./errors.ts";
 
@@ -27,6 +28,15 @@ const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 export function checkName(name: unknown): string {
   if (typeof name !== "string" || !NAME.test(name)) throw new InputError("name", NAME_EXPECTS, name);
   return name;
+}
+
+/** Reads the two numbers of a caller's state once, or names what is wrong with them. */
+export function checkState(state: unknown, expects = "{ value, ts }"): State {
+  checkObject("state", state, expects);
+  const { value, ts } = state as State;
+  if (!Number.isFinite(value)) throw numberError("value", value);
+  if (!Number.isFinite(ts)) throw numberError("ts", ts);
+  return { value, ts };
 }
 
 /** The operation and `reserve` of a call, as the engine reads them. */
