@@ -132,26 +132,32 @@ export function packageOf({ platform, arch, musl }: AddonSource): string {
   return `@tidegate/${platform}-${arch}${abi}`;
 }
 
-/** What makes the addon load. */
-export function remedyOf(source: AddonSource, [cause]: readonly Error[]): string {
-  const { name, code } = Object(cause) as Partial<NodeJS.ErrnoException>;
+/** Why there is no addon. */
+interface Absent {
+  /** The messages of the error and of its causes. */
+  readonly why: string;
+  /** What makes the addon load. */
+  readonly remedy: string;
+  readonly cause: Error;
+}
+
+function remedyOf(source: AddonSource, { name, code }: Partial<NodeJS.ErrnoException>): string {
   if (code === "ERR_DLOPEN_DISABLED") return "start Node.js with --allow-addons, and without --no-addons";
   if (name === "NotCapable") return "start Deno with --allow-ffi";
   return `install the package ${packageOf(source)}`;
 }
 
-/** The addon, or every reason for its absence. */
-export function loadAddon(source: AddonSource): { addon: Addon } | { causes: Error[] } {
+export function loadAddon(source: AddonSource): { readonly addon: Addon } | Absent {
   const name = packageOf(source);
   try {
     const addon = source.require(name) as Partial<Addon>;
     if (typeof addon?.decide !== "function" || typeof addon.openShared !== "function") {
-      return { causes: [new Error(`${name} was loaded, but is not tidegate's addon`)] };
+      throw new Error(`${name} was loaded, but is not tidegate's addon`);
     }
     // Numbers are passed by position: another version could read one as another.
     const version = addon.version?.() ?? "older";
     if (version === VERSION) return { addon: addon as Addon };
-    return { causes: [new Error(`${name} is ${version}, and tidegate is ${VERSION}: install both at one version`)] };
+    throw new Error(`${name} is ${version}, and tidegate is ${VERSION}: install both at one version`);
   } catch (error) {
     const causes: Error[] = [];
     // Not by `instanceof`: in Jest's sandbox the error is of another realm.
@@ -159,6 +165,8 @@ export function loadAddon(source: AddonSource): { addon: Addon } | { causes: Err
       causes.push(cause);
       cause = cause.cause as Error;
     }
-    return { causes: causes.length > 0 ? causes : [new Error(String(error))] };
+    const [cause = new Error(String(error))] = causes;
+    const why = causes.map(({ message }) => message).join("; caused by: ") || cause.message;
+    return { why, remedy: remedyOf(source, cause), cause };
   }
 }

@@ -6,7 +6,7 @@
 import { fileURLToPath } from "node:url";
 import { checkSettings, durationFrom, msOf } from "../limit/checks.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
-import { type Addon, type AddonSource, here, loadAddon, remedyOf } from "../engine/addon.ts";
+import { type Addon, type AddonSource, here, loadAddon } from "../engine/addon.ts";
 import { InputError, messageOf, show, StoreError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
 import { MAX_KEYS, type MemoryStats } from "./memory.ts";
@@ -123,9 +123,11 @@ export function file(path: string | URL, options: FileOptions = {}, source: Addo
   const { maxKeys = 0, sync = -1 } = options;
   const found = loadAddon(source);
   if ("addon" in found) return new FileStore(found.addon, folder, maxKeys, sync === "always" ? 0 : msOf(sync));
-  const causes = found.causes.map(({ message }) => message).join("; caused by: ");
-  throw new StoreError(
-    `tidegate's addon did not load: ${causes}; ${remedyOf(source, found.causes)}, or use a store that a server shares`,
-    { store: "file", operation: "open", identity: folder, cause: found.causes[0] },
-  );
+  const { why, remedy, cause } = found;
+  throw new StoreError(`tidegate's addon did not load: ${why}; ${remedy}, or use a store that a server shares`, {
+    store: "file",
+    operation: "open",
+    identity: folder,
+    cause,
+  });
 }

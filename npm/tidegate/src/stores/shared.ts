@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Addon, type AddonSource, here, loadAddon, remedyOf } from "../engine/addon.ts";
+import { type Addon, type AddonSource, here, loadAddon } from "../engine/addon.ts";
 import { checkSettings } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
@@ -55,15 +55,13 @@ export function shared(options: SharedOptions = {}, source?: AddonSource): Share
   const { maxKeys = 1_000_000 } = options;
   if (opened === undefined) {
     // Only now: which libc this is takes milliseconds to find out.
-    const from = source ?? here();
-    const found = loadAddon(from);
+    const found = loadAddon(source ?? here());
     if ("addon" in found) {
       opened = new SharedStore(found.addon, maxKeys);
     } else {
-      const causes = found.causes.map(({ message }) => message).join("; caused by: ");
-      process.emitWarning(`tidegate's addon did not load, so shared() is this thread's own memory: ${causes}`, {
+      process.emitWarning(`tidegate's addon did not load, so shared() is this thread's own memory: ${found.why}`, {
         code: "TIDEGATE_ADDON",
-        detail: `To load it, ${remedyOf(from, found.causes)}; or use a store that a server shares.`,
+        detail: `To load it, ${found.remedy}; or use a store that a server shares.`,
       });
       opened = new MemoryStore({ maxKeys });
     }
