@@ -126,16 +126,14 @@ const OPTIONAL = ["retryAt", "retryAfter", "reason"];
 
 function differences(got: Result, expected: Result, about: string): string[] {
   if (expected === null || got === null) return shown(got) === shown(expected) ? [] : [`${about}: ${shown(got)}`];
-  const { decisions, ...whole } = expected as { decisions?: readonly Result[] };
-  const fields = [...Object.keys(whole), ...OPTIONAL.filter((field) => !(field in whole))];
-  const wrong = fields
-    .filter((field) => shown(got[field]) !== shown((whole as Record<string, unknown>)[field]))
-    .map(
-      (field) =>
-        `${about}: ${field} should be ${shown((whole as Record<string, unknown>)[field])}, not ${shown(got[field])}`,
-    );
+  const { decisions = [], ...whole } = expected as Record<string, unknown> & { decisions?: readonly Result[] };
+  const wrong: string[] = [];
+  for (const field of new Set([...Object.keys(whole), ...OPTIONAL])) {
+    const [is, should] = [shown(got[field]), shown(whole[field])];
+    if (is !== should) wrong.push(`${about}: ${field} should be ${should}, not ${is}`);
+  }
   const results = (got["decisions"] ?? []) as readonly Result[];
-  const inner = (decisions ?? []).flatMap((decision, i) =>
+  const inner = decisions.flatMap((decision, i) =>
     differences(results[i] ?? null, decision, `${about}, request ${i}`),
   );
   return [...wrong, ...inner];
