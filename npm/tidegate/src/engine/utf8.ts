@@ -34,3 +34,10 @@ export function generalizedUtf8(text: string): Uint8Array {
   }
   return bytes;
 }
+
+/** These bytes in hexadecimal. */
+export function hexOf(text: string): string {
+  let digits = "";
+  for (const byte of generalizedUtf8(text)) digits += (byte < 16 ? "0" : "") + byte.toString(16);
+  return digits;
+}

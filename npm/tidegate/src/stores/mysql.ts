@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { generalizedUtf8 } from "../engine/utf8.ts";
+import { hexOf } from "../engine/utf8.ts";
 import { isBytes } from "../limit/realms.ts";
 import type { AsyncStore } from "./contract.ts";
 import { notAClient, type Row, type TableOptions, tableStore } from "./table.ts";
@@ -81,8 +81,9 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     async read(ids) {
       const now = performance.now();
       if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new KeyError(LOCKED, false);
+      // Hexadecimal needs no character set, and no escapes, whose rules depend on the session.
       const states = ids.map(() => `(SELECT state FROM ${table} WHERE id = UNHEX(?))`);
-      const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, ids.map(hex));
+      const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, ids.map(hexOf));
       const row: unknown = Object(rows)[0];
       if (!Array.isArray(row)) throw notRowsAndFields();
       const [autocommit, clock, ...found] = row as unknown[];
@@ -93,7 +94,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     },
     async write(all, first) {
       // Every process locks rows in one order.
-      const rows = all.map((row) => ({ ...row, id: hex(row.id) })).sort((a, b) => (a.id < b.id ? -1 : 1));
+      const rows = all.map((row) => ({ ...row, id: hexOf(row.id) })).sort((a, b) => (a.id < b.id ? -1 : 1));
       const last = (first - ROUND_TRIP + ahead) / 1000;
       const [sql, values] = writeOf(table, rows, last);
       const givenUp = performance.now() + LOCK_WAIT;
@@ -148,10 +149,6 @@ function writeOf(table: string, rows: readonly Row[], last: number): [sql: strin
 }
 
 const errnoOf = (error: unknown): unknown => Object(error).errno;
-
-/** Bytes in hexadecimal need no character set, and no escapes, whose rules depend on the session. */
-const hex = (id: string): string =>
-  Array.from(generalizedUtf8(id), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 const notRowsAndFields = (): Error =>
   new TypeError("`query` of the client must return a promise of rows and fields, as a pool of mysql2 or mariadb does");

@@ -1,5 +1,5 @@
 /** The statements that carry requests out in SQL, and how the reply of each resolves its requests. */
-import { generalizedUtf8 } from "../../engine/utf8.ts";
+import { hexOf } from "../../engine/utf8.ts";
 import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call } from "../contract.ts";
@@ -251,26 +251,20 @@ const PLAIN = /^[ !#-[\]-~]*$/;
 /** How a name begins keeps it from reading as hexadecimal. */
 const HEX = "\\x";
 
-function hex(text: string): string {
-  let digits = "";
-  for (const byte of generalizedUtf8(text)) digits += (byte < 16 ? "0" : "") + byte.toString(16);
-  return digits;
-}
-
 /**
  * A limit's identity as PostgreSQL reads a `bytea`: its bytes in generalized UTF-8, so that no two strings are the same.
  * Plain ASCII is written as it is, the rest in hexadecimal. A name precedes every key, so nothing plain begins with a
  * backslash.
  */
 export function byteaOf(identity: string): string {
-  return identity === "" || PLAIN.test(identity) ? identity : HEX + hex(identity);
+  return identity === "" || PLAIN.test(identity) ? identity : HEX + hexOf(identity);
 }
 
 function byteasOf(identities: readonly string[]): string {
   let text = "{";
   for (const identity of identities) {
     if (text.length > 1) text += ",";
-    text += PLAIN.test(identity) ? `"${identity}"` : `"\\${HEX}${hex(identity)}"`;
+    text += PLAIN.test(identity) ? `"${identity}"` : `"\\${HEX}${hexOf(identity)}"`;
   }
   return `${text}}`;
 }
@@ -278,7 +272,7 @@ function byteasOf(identities: readonly string[]): string {
 /** Sorts as PostgreSQL sorts `bytea`. All of ASCII compares the same by characters; what is not sorts by its bytes. */
 function inOrder(a: string, b: string): number {
   if (PLAIN.test(a) && PLAIN.test(b)) return a < b ? -1 : a > b ? 1 : 0;
-  const x = hex(a);
-  const y = hex(b);
+  const x = hexOf(a);
+  const y = hexOf(b);
   return x < y ? -1 : x > y ? 1 : 0;
 }
