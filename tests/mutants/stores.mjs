@@ -147,7 +147,7 @@ export const STORES = [
   redis("upstash.ts", "upstash")("attempts: 0", "attempts: 1"),
   redis("upstash.ts", "upstash")('error.message.indexOf(", command was: ")', "-1"),
   redis("upstash.ts", "upstash")("if (commands.length === MOST_COMMANDS) open = undefined;", ""),
-  redisStore("suite", "store")("latest?.is(op, count, reserve, start, shard) === true", "latest !== undefined"),
+  redisStore("suite", "store")("latest?.is(action, start, isShard) === true", "latest !== undefined"),
   redisStore("suite", "store", "denials")("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
   redisStore("cluster")(", call, at, start)", ", call, at, start, 0)"),
   redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),

@@ -59,7 +59,8 @@ function decisionOf(expected: Readonly<Record<string, unknown>> | null, now: num
 function rule({ limit: name, key, config, count = 1, reserve = false }: VectorRequest, op: VectorStep["op"]): string[] {
   const limit = new Limit(name, config);
   const takes = op === "takeAll" ? "take" : op === "project" ? "check" : op;
-  return [...new Rule(limit.policy, takes, op === "project" ? 0 : count, reserve, limit.start(key), false).args];
+  const action = { op: takes, limit, key, count: op === "project" ? 0 : count, reserve };
+  return [...new Rule(action, limit.start(key), false).args];
 }
 
 function plan(file: string): Expected[] {

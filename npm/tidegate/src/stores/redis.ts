@@ -22,7 +22,7 @@ import { type Link, linkTo, type RedisLike } from "./redis/clients.ts";
 import { Denials } from "./redis/denials.ts";
 import { redisKeyOf, slotOf } from "./redis/key.ts";
 import { type Answer, Pipeline, type Request, STORE } from "./redis/pipeline.ts";
-import { Rule } from "./redis/script.ts";
+import { type Action, Rule } from "./redis/script.ts";
 
 export type { BunRedisLike, GlideLike, IoredisLike, NodeRedisLike, RedisLike, RestRedisLike } from "./redis/clients.ts";
 
@@ -56,8 +56,6 @@ interface Options {
 const MOST_SHARDS = 64;
 /** Slots that count as one node while the client has not found their master: 64 nodes in all. */
 const SLOTS_TOGETHER = 256;
-
-type OneCall = Omit<Call, "op"> & { readonly op: Rule["op"] };
 
 /** State on a Redis or Valkey server, or a cluster of them. */
 export class RedisStore implements AsyncStore {
@@ -98,12 +96,11 @@ export class RedisStore implements AsyncStore {
   }
 
   #decide(call: Call, now: number | undefined, deadline: Deadline): Promise<Decision> {
-    const { op, limit, key, count, reserve } = call;
-    if (this.#areApart(limit, key)) return spread.decide(this.#shards, call, now, deadline);
+    if (this.#areApart(call.limit, call.key)) return spread.decide(this.#shards, call, now, deadline);
+    // Not by `#one`, for which each call would make one promise more.
     return new Promise((resolve, reject) => {
-      const rule = this.#ruleOf(limit, op, count, reserve, limit.start(key), false);
-      const requests = [{ limit, key, redisKey: this.#keyOf(limit, key), rule }];
       const answered = (answers: readonly Answer[]) => resolve((answers[0] as Answer).decision);
+      const requests = [this.#requestOf(call)];
       this.#pipeline.send({ requests, deadline: deadline?.at, resolve: answered, reject }, now);
     });
   }
@@ -120,20 +117,14 @@ export class RedisStore implements AsyncStore {
   }
 
   async decideAll(calls: readonly Call[], passed: number | undefined, deadline?: Deadline): Promise<AllDecision> {
-    if (calls.length === 0) return { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
-    const redisKeys = calls.map(({ limit, key }) => this.#keyOf(limit, key));
-    const slots = this.#link.cluster ? redisKeys.map((redisKey) => slotOf(this.#link.keyPrefix + redisKey)) : [];
+    const requests = calls.map((call) => this.#requestOf(call));
+    const { cluster, keyPrefix } = this.#link;
+    const slots = cluster ? requests.map(({ redisKey }) => slotOf(keyPrefix + redisKey)) : [];
     if (calls.some(({ limit, key }) => this.#areApart(limit, key)) || slots.some((slot) => slot !== slots[0])) {
       const got = idsOf(calls).join(", ");
       throw new InputError("requests", "about limits of one hash slot: give `redis` a `tag` that they share", got, got);
     }
-    const requests = calls.map(({ op, limit, key, count, reserve }, i): Request => {
-      const rule = new Rule(limit.policy, op, count, reserve, limit.start(key), false);
-      return { limit, key, redisKey: redisKeys[i] as string, rule };
-    });
-    const answers = await new Promise<readonly Answer[]>((resolve, reject) =>
-      this.#pipeline.send({ requests, deadline: deadline?.at, resolve, reject }, integer(passed)),
-    );
+    const answers = await this.#send(requests, integer(passed), deadline);
     return combined(
       answers.map(({ decision }) => decision),
       (answers[0] as Answer).now,
@@ -160,22 +151,33 @@ export class RedisStore implements AsyncStore {
     return limit.project(answer.before, answer.now, limit.start(key));
   }
 
-  #one(call: OneCall, shard: number | undefined, now: number | undefined, deadline: Deadline): Promise<Answer> {
-    const { op, limit, key, count, reserve } = call;
+  async #one(
+    action: Action,
+    shard: number | undefined,
+    now: number | undefined,
+    deadline: Deadline,
+  ): Promise<Answer> {
+    const [answer] = await this.#send([this.#requestOf(action, shard)], now, deadline);
+    return answer as Answer;
+  }
+
+  #send(requests: readonly Request[], now: number | undefined, deadline: Deadline): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
-      const redisKey = this.#keyOf(limit, key, shard);
-      const rule = this.#ruleOf(limit, op, count, reserve, limit.start(key), shard !== undefined);
-      const answered = (answers: readonly Answer[]) => resolve(answers[0] as Answer);
-      const requests = [{ limit, key, shard, redisKey, rule }];
-      this.#pipeline.send({ requests, deadline: deadline?.at, resolve: answered, reject }, now);
+      this.#pipeline.send({ requests, deadline: deadline?.at, resolve, reject }, now);
     });
   }
 
-  #ruleOf(limit: Limit, op: Rule["op"], count: number, reserve: boolean, start: number, shard: boolean): Rule {
-    const latest = this.#rules.get(limit);
-    if (latest?.is(op, count, reserve, start, shard) === true) return latest;
-    const rule = new Rule(limit.policy, op, count, reserve, start, shard);
-    this.#rules.set(limit, rule);
+  #requestOf(action: Action, shard?: number): Request {
+    const { limit, key } = action;
+    const rule = this.#ruleOf(action, limit.start(key), shard !== undefined);
+    return { limit, key, shard, redisKey: this.#keyOf(limit, key, shard), rule };
+  }
+
+  #ruleOf(action: Action, start: number, isShard: boolean): Rule {
+    const latest = this.#rules.get(action.limit);
+    if (latest?.is(action, start, isShard) === true) return latest;
+    const rule = new Rule(action, start, isShard);
+    this.#rules.set(action.limit, rule);
     return rule;
   }
 

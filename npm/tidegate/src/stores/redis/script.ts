@@ -1,9 +1,8 @@
 /** The script that runs on the server: its arguments and its replies. */
 
 import { isBytes } from "../../limit/realms.ts";
-import type { Policy } from "../../limit/config.ts";
 import type { State } from "../../limit/decision.ts";
-import type { Op } from "../contract.ts";
+import type { Call, Op } from "../contract.ts";
 import SCRIPT from "./tidegate.lua";
 
 export { SCRIPT };
@@ -14,13 +13,16 @@ export const SCRIPT_SHA1 = "7a685dc4001c972ccb06cd2800bac486b2373438";
 /** How it replies: with bytes, or for clients that carry none with decimals of 17 digits. */
 export type Form = "bytes" | "text";
 
+/** A call, or a reset. */
+export type Action = Omit<Call, "op"> & { readonly op: Op | "reset" };
+
 /** What one request does to a key, by which numbers. */
 export class Rule {
   /** As the script reads them: doubles are the shortest decimals that read back to their bits. */
   readonly args: readonly string[];
   /** The same without the defaults at the end. */
   readonly shortArgs: readonly string[];
-  readonly op: Op | "reset";
+  readonly op: Action["op"];
   readonly count: number;
   readonly reserve: boolean;
   /** Start of the window grid, ms; infinite: the first request. Read only for a fixed window. */
@@ -28,14 +30,14 @@ export class Rule {
   /** Whether the numbers are those of one shard. */
   readonly shard: boolean;
 
-  constructor(policy: Policy, op: Op | "reset", count: number, reserve: boolean, start: number, shard: boolean) {
+  constructor({ op, limit, count, reserve }: Action, start: number, shard: boolean) {
     this.op = op;
     this.count = count;
     this.reserve = reserve;
     this.start = start;
     this.shard = shard;
-    const { kind, rate, period, capacity, maxReserved } = policy;
-    const parts = shard ? policy.shards : 1;
+    const { kind, rate, period, capacity, maxReserved, shards } = limit.policy;
+    const parts = shard ? shards : 1;
     const owed = maxReserved === undefined ? "unlimited" : `${maxReserved / parts}`;
     const grid = start === Infinity ? "first request" : `${start}`;
     const one = shard ? `${1 / parts}` : "";
@@ -44,8 +46,8 @@ export class Rule {
     this.shortArgs = optional[2] || optional[1] ? this.args : this.args.slice(0, op === "take" ? 4 : 5);
   }
 
-  /** Whether it is the rule for this request, under the same policy. */
-  is(op: Op | "reset", count: number, reserve: boolean, start: number, shard: boolean): boolean {
+  /** Whether it is the rule of this action, on the same limit. */
+  is({ op, count, reserve }: Action, start: number, shard: boolean): boolean {
     return (
       this.op === op && this.count === count && this.reserve === reserve && this.start === start && this.shard === shard
     );
