@@ -43,7 +43,6 @@ test("every call is one statement; one that can never be granted sends none", as
   await once(store.getValue(sharded, "k"), "read_rows");
   await once(store.reset(sharded, "k"), "forget_rows");
   await once(store.decide(take(limit, "k", 11)), undefined);
-  await once(store.decideAll([]), undefined);
 });
 
 test("calls of one turn share one statement, and each resolves with its own decision", async () => {

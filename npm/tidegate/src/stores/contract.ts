@@ -38,8 +38,8 @@ interface StoreOf<Async extends boolean> {
    */
   decide(call: Call, now: number | undefined, deadline?: Deadline): Async extends true ? Promise<Decision> : Decision;
   /**
-   * One atomic step on several limits: all are taken or none is. The calls' `op` is `"take"` or `"check"`, all the same,
-   * and no two calls are on the same limit and key.
+   * One atomic step on several limits, at least one: all are taken or none is. The calls' `op` is `"take"` or `"check"`,
+   * all the same, and no two calls are on the same limit and key.
    */
   decideAll(
     calls: readonly Call[],

@@ -8,7 +8,7 @@ import { checkSettings, durationFrom, msOf } from "../limit/checks.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
-import type { AsyncStore } from "./contract.ts";
+import type { AsyncStore, Call } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import { spreading } from "./spread.ts";
 import { connectedBy, stepBy, storeOf } from "./steps.ts";
@@ -109,8 +109,8 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
         limit.policy.shards > 1 ? "the servers of all shards" : serverOf(keyOf(prefix, limit.identity(key))),
     }),
     async decideAll(calls, now, deadline) {
-      const [call] = calls;
-      if (call === undefined || calls.length > 1) {
+      const [call] = calls as [Call];
+      if (calls.length > 1) {
         const rule = "one request on Memcached, which has no atomic step on several keys";
         throw new InputError("requests", rule, calls, `${calls.length}`);
       }

@@ -27,7 +27,6 @@ import { migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migra
 import { Queue } from "./postgres/queue.ts";
 import { PendingRequest, type Request } from "./postgres/request.ts";
 import { connectingBy } from "./steps.ts";
-import { combined } from "../limit/combined.ts";
 import { layers } from "../limiter/layers.ts";
 
 export { migrate, migration, type MigrationOptions } from "./postgres/migration.ts";
@@ -125,8 +124,7 @@ export class PostgresStore implements AsyncStore {
     return this.#request({ kind: "one", call }, now, deadline);
   }
 
-  async decideAll(calls: readonly Call[], now?: number, deadline?: Deadline): Promise<AllDecision> {
-    if (calls.length === 0) return combined([], now ?? Date.now());
+  decideAll(calls: readonly Call[], now?: number, deadline?: Deadline): Promise<AllDecision> {
     return this.#request({ kind: "all", calls }, now, deadline);
   }
 

@@ -71,11 +71,11 @@ export class Steps {
   }
 
   /** One call on one shard, under the shard's own rule: rate, capacity and reserve divided by the number of shards. */
-  async decideShard(call: Call, shard: number): Promise<Step & Plan> {
+  async decideShard(call: Call, shard: number): Promise<Step> {
     const before = await this.#read(call, shard);
     const { decision, writes } = this.#evaluate(before, call, shard);
     await this.#write(call, writes);
-    return { before, decision, writes, now: this.#now };
+    return { before, decision, now: this.#now };
   }
 
   /** Deletes the limit on this key; with `shard`, one shard of it. */
