@@ -65,9 +65,9 @@ export interface AddonSource {
 const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
 
 /**
- * Loads a package from beside this file. A bundler may have moved the file, or left it without an address: a CommonJS bundle
- * has `__filename` instead, whose name is an error in an ES module. Where the file is no longer beside its packages, as
- * in a program of `bun build --compile`, they are looked for in the folder that it runs in.
+ * Loads a package from beside this file. A bundler may have moved the file, or left it without an address. A CommonJS bundle
+ * has `__filename` instead, a name that is an error in an ES module. A program of `bun build --compile` is not beside its
+ * packages: they are looked for in the folder that it runs in.
  */
 function load(id: string): unknown {
   let first: unknown;

@@ -6,8 +6,8 @@ import type { DistributedExports } from "./exports.ts";
 let loaded: Algebra<DistributedExports> | undefined;
 
 /**
- * The algebra of leases and of shards, loaded by the first call: only stores that have them import this file, so a page
- * in memory does not download it.
+ * The algebra of leases and of shards, loaded by the first call. Only stores that have them import this file: a page in
+ * memory does not download it.
  */
 export function distributed(): Algebra<DistributedExports> {
   loaded ??= shared(

@@ -1,5 +1,5 @@
-// Node.js, Bun and Deno: the bytes are in the script, so a bundler cannot lose them. `Buffer` decodes them in one native call;
-// a page has none, and may load this file too: Metro takes it for a `require` in an app for the web.
+// Node.js, Bun and Deno: the bytes are in the script, so a bundler cannot lose them. `Buffer` decodes them in one native call.
+// A page has none, and may load this file too: Metro takes it for a `require` in an app for the web.
 // As one object: webpack follows an imported `createRequire`, and would bundle the package twice.
 import module from "node:module";
 import type { Exports } from "./exports.ts";
@@ -29,8 +29,8 @@ export const load = (): Exports => {
 export { load as loadAlgebra, load as loadDistributed };
 
 /**
- * Not called. Node.js loads CommonJS files, and Nitro (Nuxt, SolidStart) copies beside a server only what it finds from the ES
- * module that it resolved: this is where it finds them. Bundlers leave the function out.
+ * Not called. Node.js loads CommonJS files. Nitro (Nuxt, SolidStart) copies beside a server only what the ES module that it
+ * resolved leads to: here it finds those files. Bundlers leave the function out.
  */
 export function commonJs(): unknown {
   const require = module.createRequire(import.meta.url);

@@ -8,8 +8,8 @@ const registry =
     : /* @__PURE__ */ new FinalizationRegistry<Held>(([drop, handle]) => drop(handle));
 
 /**
- * Gives a handle back with the engine's function `drop` when its holder was collected. That may be after Jest has taken
- * the properties of the engine, which copies of the package share, at the end of a test file: so not by a property of it.
+ * Gives a handle back with the engine's function `drop` when its holder was collected. `drop` is not read from the engine
+ * then: at the end of a test file, Jest takes the properties of the engine that copies of the package share.
  */
 export function releasedWith(holder: object, drop: (handle: number) => void, handle: number): void {
   registry?.register(holder, [drop, handle]);

@@ -19,9 +19,9 @@ export function checkLength(key: string, bytes: number): number {
 }
 
 /**
- * A string's bytes in generalized UTF-8: UTF-8, in which a lone surrogate is encoded like any other code point (three
- * bytes), so that no two strings have the same bytes. Own code, because `TextEncoder` replaces lone surrogates, and older
- * Hermes and QuickJS have none.
+ * A string's bytes in generalized UTF-8: UTF-8 in which a lone surrogate is encoded like any other code point. So no two
+ * strings have the same bytes. Own code, because `TextEncoder` replaces lone surrogates, and older Hermes and QuickJS have
+ * none.
  */
 export function generalizedUtf8(text: string): Uint8Array {
   const bytes = new Uint8Array(utf8Length(text));

@@ -78,7 +78,7 @@ export function checkObject(field: string, value: unknown, expects: string): ass
   if (typeof value !== "object" || value === null) throw new InputError(field, expects, value);
 }
 
-/** Throws where `options` is no object, a list or a promise, has a field outside the table, or a value that its row does not accept. */
+/** Throws where `options` is no object, a list or a promise, and where a field has no row, or a value that its row refuses. */
 export function checkTable(
   what: string,
   options: unknown,

@@ -65,7 +65,7 @@ const shortest = (number: number): string => (Object.is(number, -0) ? "-0" : Str
 const DECIMAL = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
 
 /**
- * A state as text, for hosts that store no bytes: `value`, a space, `ts`, each in the shortest decimal form that reads
+ * A state as text, for hosts that store no bytes: `value`, a space, `ts`. Each is in the shortest decimal form that reads
  * back to the same bits.
  *
  * ```ts

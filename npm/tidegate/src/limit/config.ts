@@ -7,8 +7,8 @@ import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
 
 /**
- * What a limiter does when its store fails or is too slow: deny, allow, or decide by an in-memory limit at this
- * fraction (above 0, up to 1) of the rate until the store answers again.
+ * What a limiter does when its store fails or is too slow: deny, allow, or decide by an in-memory limit. That has this
+ * fraction (above 0, up to 1) of the rate, until the store answers again.
  */
 export type OnStoreError = "deny" | "allow" | { readonly local: number };
 

@@ -88,8 +88,8 @@ export interface StoreErrorDetails {
   readonly identity: string;
   readonly cause?: unknown;
   /**
-   * What failed: `"key"`, only the state of this limit and key (it is corrupt or locked, or the call lost to concurrent
-   * transactions) while the store answers; `"store"`, the default, the store itself or the way to it.
+   * What failed. `"key"`: only the state of this limit and key, which is corrupt, locked or contended for, while the store
+   * answers. `"store"`, the default: the store itself, or the way to it.
    */
   readonly scope?: "key" | "store" | undefined;
 }

@@ -27,8 +27,8 @@ const read = (state: State | null): State | null =>
  * The algebra itself, for a store or a transaction of one's own: pure.
  *
  * `state` is `{ value, ts }`, or `null` for a fresh key, and is returned as it was passed when nothing is to be written.
- * The limit is one bucket, whatever its `shards`; a fixed window without `start` begins at 0 UTC, since there is
- * no key to derive it from ({@link Limiter.getValue} returns the start it used).
+ * The limit is one bucket, whatever its `shards`. A fixed window without `start` begins at 0 UTC, as there is no key to
+ * derive it from; {@link Limiter.getValue} returns the start that it used.
  *
  * ```ts
  * const { decision, state } = evaluate(null, { kind: "token bucket", rate: 10, period: SECOND }, { now: Date.now() });

@@ -1,6 +1,6 @@
 /**
- * A text as a number from 0, below 1: FNV-1a over its UTF-16 code units, then murmur3's finalizer, so that similar texts
- * differ in each bit.
+ * A text as a number from 0, below 1: FNV-1a over its UTF-16 code units. After murmur3's finalizer similar texts differ in
+ * each bit.
  */
 export function fractionOf(text: string): number {
   let bits = 0x811c9dc5;

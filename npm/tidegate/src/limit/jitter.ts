@@ -31,7 +31,7 @@ export function checkJitter(options: JitterOptions): void {
 export const MAX_JITTER_MS = 30_000;
 
 /**
- * A retry time that is spread, so that clients that were denied together do not retry together: from `retryAt` up to
+ * A retry time that is spread, so that clients that were denied together do not retry together. It is from `retryAt` up to
  * `fraction` of the wait later, and at most `most` ms. Never earlier than `retryAt`, and the same for the same decision and key.
  *
  * ```ts

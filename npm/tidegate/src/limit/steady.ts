@@ -10,7 +10,7 @@ const JITTER = 5;
 const EARLY = 0.1;
 
 /**
- * Resolves when the timers that were due at `at` have run, where this process did not run then: it may read a reply first,
+ * Resolves when the timers that were due at `at` have run. Where this process did not run then, it may read a reply first,
  * and the timers move the deadline. `undefined` where nothing is overdue.
  */
 export function overdueTimers(at: number): Promise<void> | undefined {

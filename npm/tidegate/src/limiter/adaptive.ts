@@ -1,6 +1,6 @@
 /**
- * A rate that adapts to the health of an upstream: additive increase while responses arrive in time, multiplicative
- * decrease when they do not, as in TCP.
+ * A rate that adapts to the health of an upstream, as in TCP: additive increase while responses arrive in time,
+ * multiplicative decrease when they do not.
  *
  * @module
  */
@@ -213,10 +213,10 @@ export class AdaptiveRate {
  * if (ok) await upstream.run(() => callUpstream());
  * ```
  *
- * After each step of `every` ms: where more than `tolerance` of the requests failed or took longer than `latency`, the
- * rate is multiplied by `decrease`; otherwise, where at least half of the rate was used, `increase` is added. Instances
- * with the same settings converge to about equal shares without communication. Throws an `InputError` where an option is
- * wrong.
+ * The rate changes after each step of `every` ms. Where more than `tolerance` of the requests failed or took longer than
+ * `latency`, it is multiplied by `decrease`. Otherwise `increase` is added, where at least half of the rate was used.
+ * Instances with the same settings converge to about equal shares without communication. Throws an `InputError` where an
+ * option is wrong.
  */
 export function adaptiveRate(options: AdaptiveOptions): AdaptiveRate {
   return new AdaptiveRate(options);

@@ -70,7 +70,7 @@ const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
 
 /**
  * Sets the estimate aside on every limit, or on none; runs the work; then returns the unused tokens, or charges the excess.
- * Where the limits have too little, the work does not run, and `decided.retryAt` is when it could; with `wait` it reserves
+ * Where the limits have too little, the work does not run, and `decided.retryAt` is when it could. With `wait` it reserves
  * its turn and runs then, unless the turn is later than `wait`.
  *
  * ```ts
@@ -82,8 +82,8 @@ const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
  * if (!answer.ok) return tooMany(answer.decided.retryAfter);
  * ```
  *
- * Work that does not call `used` used the estimate; work that throws used what it set before, or nothing, and the call
- * rejects with its error after settling. Where the store failed at the decision there is nothing to settle. Throws an
+ * Work that does not call `used` used the estimate. Work that throws used what it set before, or nothing; the call rejects
+ * with its error after settling. Where the store failed at the decision there is nothing to settle. Throws an
  * `InputError` where an option is wrong, before anything is taken, and at `used` for an invalid number.
  */
 export async function spend<T, N extends string>(

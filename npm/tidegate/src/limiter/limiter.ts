@@ -185,7 +185,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
    *
    * A token bucket then holds one token; a window that began at a request holds what it would have held, `rate` tokens at
    * most. On a grid of windows the block ends where the next window begins. A block is debt: it never shortens a debt or
-   * an earlier block, {@link give} pays it, and a request with `reserve` may be granted for later. Where the store fails,
+   * an earlier block, and {@link give} pays it. A request with `reserve` may be granted for later. Where the store fails,
    * `ok` is `false`, unless a local limit took its place. Throws an `InputError` where `for` is out of range.
    */
   block(name: N, options: BlockOptions): Answer<S, Decision>;
@@ -207,7 +207,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
 
   /**
    * Takes from several limits, 1 to 100, in one atomic step: from all or from none. Requests on one limit and key are one
-   * request for their sum: each has the decision of that, and tokens may be owed only where each of them sets `reserve`.
+   * request for their sum, and each has the decision of that. It may owe tokens only where each of them sets `reserve`.
    */
   limitAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision>;
   limitAll(requests: readonly (LimitRequest<N> | InlineRequest)[]): Answer<S, AllDecision>;

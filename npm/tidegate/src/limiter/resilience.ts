@@ -12,8 +12,8 @@ import { afterWaiting, steadyNow } from "../limit/steady.ts";
 /** What a limiter does about a store that fails. */
 export interface Resilience {
   /**
-   * When the store fails or is too slow: `"deny"` (the default), `"allow"`, or `{ local: fraction }`, an in-memory limit
-   * at that fraction of the rate until the store answers again. Such a decision has `degraded: true` and the `cause`.
+   * When the store fails or is too slow: `"deny"` (the default), `"allow"`, or `{ local: fraction }`. The last is an
+   * in-memory limit at that fraction of the rate. Such a decision has `degraded: true` and the `cause`.
    */
   onStoreError?: OnStoreError | undefined;
   /**
@@ -22,7 +22,7 @@ export interface Resilience {
    */
   timeout?: Duration | undefined;
   /**
-   * Logs when a node of the store fails, with the cause, and when it answers again: at most one pair of lines per minute
+   * Logs when a node of the store fails, with the cause, and when it answers again. At most one pair of lines per minute
    * and node. Default the console; `false` logs nothing.
    */
   log?: Log | false | undefined;

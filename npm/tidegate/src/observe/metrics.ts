@@ -57,10 +57,15 @@ function outcomeOf({ ok, shadow, reserved, reason }: Decision): string {
 }
 
 /**
- * An observer that counts: `tidegate.decisions` by `limit`, `operation`, `outcome` (`granted`, `reserved`, `denied`,
- * `impossible`, and `shadow denied` for a rule in shadow mode) and `degraded`; `tidegate.wait`, the `retryAfter` of denials
- * in s; `tidegate.evictions` of the store. Of a `limitAll` that is denied, the limits that deny are counted, and no others.
- * Never by key, and by at most 100 names of limits, so that no client can add a series.
+ * An observer that counts:
+ *
+ * - `tidegate.decisions` by `limit`, `operation`, `outcome` and `degraded`. An outcome is `granted`, `reserved`, `denied`,
+ *   `impossible`, or `shadow denied` for a rule in shadow mode.
+ * - `tidegate.wait`, the `retryAfter` of denials in s.
+ * - `tidegate.evictions` of the store.
+ *
+ * Of a `limitAll` that is denied, the limits that deny are counted, and no others. Never by key, and by at most 100 names
+ * of limits, so that no client can add a series.
  *
  * ```ts
  * import { metrics as api } from "@opentelemetry/api";

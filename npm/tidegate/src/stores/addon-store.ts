@@ -106,10 +106,8 @@ export abstract class AddonStore implements SyncStore {
   }
 
   /**
-   * One call each on many keys, each by itself, in one crossing (in a folder: in one transaction): for a batch of
-   * messages or log lines.
-   *
-   * Returns one decision per key, in their order.
+   * One call each on many keys, each by itself, in one call of the addon (in a folder: one transaction). Returns one
+   * decision per key, in their order.
    */
   decideMany(limit: Limit, keys: readonly string[], count = 1, now: number = Date.now()): Decision[] {
     const answers = answersTo(keys.length);

@@ -1,7 +1,7 @@
 /**
  * What a limiter requires of a store: types only. Stores decide in one of three ways: in the engine (memory.ts,
- * addon-store.ts), in the database (redis/, postgres/), or here, between a read and a write: `swapStore` and `transactional`
- * make such stores, whose steps are in steps.ts.
+ * addon-store.ts), in the database (redis/, postgres/), or here, between a read and a write (steps.ts). `swapStore` and
+ * `transactional` make the last.
  */
 import type { AllDecision, Decision, Operation, State } from "../limit/decision.ts";
 import type { RateLimitError } from "../limit/errors.ts";
@@ -62,12 +62,12 @@ export interface SyncStore extends StoreOf<false> {}
 /** A store that returns promises. */
 export interface AsyncStore extends StoreOf<true> {
   /**
-   * `layers` of `tidegate/store`: what a limiter needs for a store with promises. The stores of this package have it; a store
+   * `layers` of `tidegate/store`: what a limiter needs for a store with promises. The stores of this package have it. A store
    * of your own needs it only in bundles for browsers and React Native, which contain it only through the store.
    */
   readonly layers?: object | undefined;
   /**
-   * Its calls are part of a transaction of the host's: they have no deadline and no `onStoreError`; an error rejects, so
+   * Its calls are part of a transaction of the host's: they have no deadline and no `onStoreError`. An error rejects, so
    * that the transaction is rolled back or run again.
    */
   readonly inTransaction?: true;
@@ -79,9 +79,9 @@ export interface AsyncStore extends StoreOf<true> {
    */
   readonly lease?: boolean | LeaseOptions | undefined;
   /**
-   * The node that serves this limit and key (a server, a master of a cluster, an object), for the limiter's breakers: a
-   * node that fails does not keep calls from the others. Absent, the store is one node. Called for each call, so it must
-   * be quick, and its names few.
+   * The node that serves this limit and key, such as a master of a cluster, for the limiter's breakers: a node that fails
+   * does not keep calls from the others. Absent, the store is one node. Called for each call, so it must be quick, and its
+   * names few.
    */
   nodeOf?(limit: Limit, key: string | undefined): string | undefined;
   /**

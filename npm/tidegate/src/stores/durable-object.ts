@@ -62,8 +62,8 @@ function checkRpc(): void {
 
 /**
  * A store in the namespace of objects that the Worker is bound to: one RPC per call, whatever the number of limits and
- * shards. The object of one shard calls the objects of the others, by a binding of its Worker to the same namespace;
- * without one (objects of another Worker), the store calls each.
+ * shards. The object of one shard calls the objects of the others, by a binding of its Worker to the same namespace.
+ * Without one, as for objects of another Worker, the store calls each.
  *
  * ```ts
  * export { TidegateObject } from "tidegate/durable-object";

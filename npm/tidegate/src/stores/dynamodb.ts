@@ -71,7 +71,7 @@ const BUSY =
  * ```
  *
  * The table must exist, with the partition key `id`, a string. Each item is `id`, `state` (16 bytes) and `dropAt`, the
- * Unix time in seconds from which it may be deleted: make that the table's TTL attribute. A limit with `shards` is one
+ * Unix time in seconds from which it may be deleted. Make `dropAt` the table's TTL attribute. A limit with `shards` is one
  * item. A step that lost against another process, or was throttled, is repeated until the call's deadline; a request
  * that is out by then is aborted. Make the client with `maxAttempts: 1`: after a throttled request its own attempts pause,
  * often for longer than the deadline. Calls reject with a `StoreError` where DynamoDB fails. Throws an `InputError` where an

@@ -30,13 +30,13 @@ export interface FileStats extends MemoryStats {
 export interface FileOptions {
   /**
    * Most states held: an integer, 1 to 16,777,216; default 100,000. The file takes 16 MiB and 160 bytes for each,
-   * from the start. When there is no room, the state of a sample that is full first is evicted; `stats().evicted` counts
+   * from the start. When there is no room, the state of a sample that is full first is evicted. `stats().evicted` counts
    * those that were not full: each grants its key at most one `capacity` more.
    */
   maxKeys?: number | undefined;
   /**
-   * What a power cut, or a crash of the system, may take away: at most the grants of the last so many ms, an integer
-   * from 1 to 2^31 - 1, or of a text such as `"1s"`; default 1000. `"always"` syncs each write before it is answered: nothing
+   * What a power cut, or a crash of the system, may take away: at most the grants of so many ms. An integer from 1 to
+   * 2^31 - 1, or a text such as `"1s"`; default 1000. `"always"` syncs each write before it is answered: nothing
    * is lost, and a call that writes takes as long as the disk. A process that is killed loses nothing, whatever this setting.
    */
   sync?: Duration | "always" | undefined;
@@ -100,8 +100,8 @@ function checkPath(path: unknown): string {
 }
 
 /**
- * The store in a folder of this machine, exact across all threads and processes that open it (node:cluster, PM2), with no
- * server and no messages to a primary. Synchronous, in the native addon, on LMDB.
+ * The store in a folder of this machine: exact across all threads and processes that open it (node:cluster, PM2), without
+ * a server. Synchronous, in the native addon, on LMDB.
  *
  * ```ts
  * // in every process
@@ -110,12 +110,12 @@ function checkPath(path: unknown): string {
  *
  * `path`: a folder of its own on a local disk; it is made (mode 700) where it does not exist. Its files have mode 600: they
  * hold the secret that keys are hashed under. Those that other users could read are set to it. Processes killed at any moment lose
- * nothing that was answered; see {@link FileOptions.sync} for a power cut. All that have it open share its settings: who
- * leaves one out takes what the others chose.
+ * nothing that was answered; see {@link FileOptions.sync} for a power cut. All that have it open share its settings: a
+ * setting that is left out is what the others chose.
  *
- * Throws an `InputError` where an argument is out of range, and a `StoreError` that names the path and the remedy where
- * the folder cannot be used: no rights, no room, a network file system, a damaged file, other settings; or where the
- * addon is missing (`cause` has the whole chain).
+ * Throws an `InputError` where an argument is out of range. Throws a `StoreError` where the addon is missing, or the folder
+ * cannot be used: no rights, no room, a network file system, a damaged file, other settings. It names the path and the
+ * remedy; `cause` has the whole chain.
  */
 export function file(path: string | URL, options: FileOptions = {}, source: AddonSource = here()): FileStore {
   const folder = checkPath(path);

@@ -52,14 +52,13 @@ const OPTIONS = {
  * const { ok } = await limits.limit("search", { key: userId });
  * ```
  *
- * Memcached is a cache: it evicts when it is full, and forgets at a restart. **A key that it drops starts full**, so its
- * client gets at most one `capacity` more, each time; what must not be forgotten (logins, money) belongs in another
- * store. A state is dropped a minute after it is full. Several servers are the client's to choose between: every
+ * Memcached is a cache: it evicts when it is full, and forgets at a restart. **A key that it drops starts full**: its client
+ * gets at most one `capacity` more, each time. What must not be forgotten (logins, money) belongs in another store. A state is dropped a minute after it is full. Several servers are the client's to choose between: every
  * process must name the same.
  *
- * Memcached has no clock that a client can read, so each process's own is used: clocks that differ by a second let a limit
- * grant a second's tokens more, once. Each of a limit's `shards` has a key of its own. `limitAll` and `checkAll` on more
- * than one limit or key reject with an `InputError`, before anything is read: there is no atomic step on several keys.
+ * Memcached has no clock that a client can read, so each process's own is used. Clocks that differ by a second let a limit
+ * grant a second's tokens more, once. Each of a limit's `shards` has a key of its own. There is no atomic step on several
+ * keys: `limitAll` and `checkAll` on more than one reject with an `InputError`, before anything is read.
  * Calls reject with a `StoreError` where the server fails, holds what is not a state, or sends no versions (`-C`). Throws
  * an `InputError` where an argument is wrong.
  */

@@ -17,7 +17,7 @@ import type { Call, SyncStore } from "./contract.ts";
 export interface MemoryOptions {
   /**
    * Most states held: an integer, 1 to 16,777,216; default 1,000,000, for which the process grows by about 81 MB. When
-   * there is no room, the state of a sample that is full first is evicted; `stats().evicted` counts those that were not
+   * there is no room, the state of a sample that is full first is evicted. `stats().evicted` counts those that were not
    * full: each grants its key at most one `capacity` more.
    */
   maxKeys?: number | undefined;

@@ -46,8 +46,8 @@ const NO_TRANSACTIONS = 20;
 const SAFE = { readPreference: "primary", writeConcern: { w: "majority" } } as const;
 
 /**
- * A store in a MongoDB collection: a `find` on the primary and, where something is taken, a conditional `update` or an
- * `insert` for a batch of calls on a key. The first call creates the collection and its TTL index.
+ * A store in a MongoDB collection. A batch of calls on a key is a `find` on the primary and, where something is taken, a
+ * conditional `update` or an `insert`. The first call creates the collection and its TTL index.
  *
  * ```ts
  * import { MongoClient } from "mongodb";
@@ -57,8 +57,8 @@ const SAFE = { readPreference: "primary", writeConcern: { w: "majority" } } as c
  * const { ok } = await limits.limit("login", { key: userId });
  * ```
  *
- * `limitAll` on several limits or keys is a transaction of MongoDB, which requires a replica set or a sharded cluster; on
- * a standalone server it rejects with an `InputError`, before anything is taken. A limit with `shards` is one document. A
+ * `limitAll` on several limits or keys is a transaction of MongoDB, which requires a replica set or a sharded cluster. On a
+ * standalone server it rejects with an `InputError`, before anything is taken. A limit with `shards` is one document. A
  * step that lost against another process is repeated until the call's deadline, which the server is sent as well. Calls
  * reject with a `StoreError` where the database fails. Throws an `InputError` where an argument is wrong.
  */

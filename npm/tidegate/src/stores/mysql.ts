@@ -44,8 +44,8 @@ const CLOCK = "UNIX_TIMESTAMP(SYSDATE(6))";
 const REFUSE = "EXP(SYSDATE())";
 
 /**
- * A store in a MySQL or MariaDB database: one `SELECT` and, where something is taken, one conditional
- * `INSERT … ON DUPLICATE KEY UPDATE` for a batch of calls on a key, `limitAll` included. The first call creates the table.
+ * A store in a MySQL or MariaDB database. A batch of calls on a key, or a `limitAll`, is one `SELECT` and, where something
+ * is taken, one conditional `INSERT … ON DUPLICATE KEY UPDATE`. The first call creates the table.
  *
  * ```ts
  * import { createPool } from "mysql2/promise";
@@ -56,7 +56,7 @@ const REFUSE = "EXP(SYSDATE())";
  * ```
  *
  * No transaction is held open. A step that lost against another process, or met a deadlock or a locked row, is repeated
- * until the call's deadline; the server refuses a write that is late. A limit with `shards` is one row. Requires InnoDB,
+ * until the call's deadline. The server refuses a write that is late. A limit with `shards` is one row. Requires InnoDB,
  * and sessions with `autocommit`: pass the pool, not a connection that is in a transaction. Calls reject with a
  * `StoreError` where the database fails. Throws an `InputError` where an argument is wrong.
  */

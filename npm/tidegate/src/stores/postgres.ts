@@ -36,16 +36,17 @@ export type { PurgeOptions } from "./postgres/cleanup.ts";
 /** Settings of {@link postgres}. */
 export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
   /**
-   * Statements that are out at one time, each on a connection of its own: 1 to 100; default 2 (1 where the client is one
-   * connection). Calls made meanwhile share the next one, so that more statements mean fewer calls in each.
+   * Statements that are out at one time, each on a connection of its own: 1 to 100. Default 2; 1 where the client is one
+   * connection. Calls made meanwhile share the next one, so that more statements mean fewer calls in each.
    */
   statements?: number | undefined;
   /** Most calls in one statement: 1 to 10,000; default 256. */
   batch?: number | undefined;
   /**
-   * After how many ms (1 to 2^31 - 1, or a text such as `"5s"`) a statement is given up and another may be sent; default 1000. How long a call waits is
-   * the limiter's `timeout`. A call that was not sent by its deadline is never sent, and takes nothing. One that was sent
-   * takes nothing where it waits for a lock until then; where its reply is late or lost, it may have taken.
+   * After how many ms a statement is given up and another may be sent: 1 to 2^31 - 1, or a text such as `"5s"`; default
+   * 1000. How long a call waits is the limiter's `timeout`. A call that was not sent by its deadline is never sent, and
+   * takes nothing. One that was sent takes nothing where it waits for a lock until then. Where its reply is late or lost, it
+   * may have taken.
    */
   statementTimeout?: Duration | undefined;
   /** Whether pg and postgres.js prepare the statements; default `true`. `false` behind a pooler that cannot. */
@@ -139,7 +140,7 @@ export class PostgresStore implements AsyncStore {
   /**
    * The same store inside a transaction of yours: `client` is the one that the transaction is on. What is taken is kept
    * if it commits, and comes back if it rolls back; until then the rows are locked. Nothing is retried, and calls have no
-   * deadline and no `onStoreError`: an error, such as 40001 or 40P01, rejects, and the transaction is yours to run again.
+   * deadline and no `onStoreError`. An error, such as 40001 or 40P01, rejects: run the transaction again.
    *
    * ```ts
    * await sql.begin(async (tx) => {
@@ -168,9 +169,9 @@ export class PostgresStore implements AsyncStore {
   }
 
   /**
-   * Deletes the rows of all limits that have been full for an hour, which are the same as none: in slices of `slice` rows
-   * looked at, each a statement of its own. Returns how many it deleted. It waits for no lock. The store does this on its
-   * own, a slice at a time, after calls that make rows; in SQL: `CALL tidegate.sweep()`.
+   * Deletes the rows of all limits that have been full for an hour, which are the same as none. Returns how many. Each slice
+   * of `slice` rows looked at is a statement of its own, which waits for no lock. The store does this by itself, a slice at
+   * a time, after calls that make rows; in SQL: `CALL tidegate.sweep()`.
    *
    * ```ts
    * await store.purge();

@@ -31,15 +31,15 @@ export interface RedisOptions {
   /** What every key begins with; without braces. Default `"tidegate:"`. */
   prefix?: string | undefined;
   /**
-   * In a cluster, keys of one tag live together, so that `limitAll` can take from all of them: for example the tenant
+   * In a cluster, keys of one tag live together, so that `limitAll` can take from all of them. The tag may be the tenant
    * that the key begins with. Default: no tag, each key where its own hash puts it. The same name and key must always
    * give the same tag.
    */
   tag?: ((name: string, key: string | undefined) => string | undefined) | undefined;
   /**
-   * How long a denial is repeated without a round trip, at most until its `retryAt`: an integer from 0 (never) to 60,000
-   * ms, or a text such as `"1s"`; default 1000. Tokens that another process gives back, and its resets, take effect here after it. The latest
-   * 10,000 denied keys are remembered.
+   * How long a denial is repeated without a round trip, at most until its `retryAt`. An integer from 0 (never) to 60,000
+   * ms, or a text such as `"1s"`; default 1000. Tokens that another process gives back, and its resets, take effect here
+   * after it. The latest 10,000 denied keys are remembered.
    */
   rememberDenials?: Duration | undefined;
   /** Takes tokens of hot keys ahead, to answer without a round trip: `true`, or the settings. Default: no. */
@@ -254,7 +254,7 @@ function readOptions(options: RedisOptions): Options {
 
 /**
  * A store on your client: ioredis (`Redis`, with Sentinel too, or `Cluster`), node-redis (a client, pool, cluster or
- * sentinel), Valkey GLIDE, `Bun.RedisClient`, or a REST client with `eval` and `evalsha` (Upstash, Vercel KV).
+ * sentinel), Valkey GLIDE or `Bun.RedisClient`. Or a REST client with `eval` and `evalsha` (Upstash, Vercel KV).
  *
  * ```ts
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store: redis(new Redis()) });

@@ -44,11 +44,10 @@ let opened: SharedStore | MemoryStore | undefined;
  * const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: SECOND } }, { store: shared() });
  * ```
  *
- * Where the addon is missing, broken or of another version, it is this thread's own memory instead: a warning with every
+ * Where the addon is missing, broken or of another version, it is this thread's own memory instead. A warning with every
  * cause is emitted, once in each thread, and the store's `name` is `"memory"`.
  *
- * Throws an `InputError` where the options are no object or have an unknown field, and where `maxKeys` is out of range or not
- * what the process's table was made with.
+ * Throws an `InputError` where an option is wrong, and where `maxKeys` is not what the process's table was made with.
  */
 export function shared(options: SharedOptions = {}, source?: AddonSource): SharedStore | MemoryStore {
   checkSettings("shared", options, OPTIONS);

@@ -224,8 +224,8 @@ class Spread {
   }
 
   /**
-   * Gives tokens to shards. What one of them has no room for, because others gave to it meanwhile, goes to those that
-   * have, until it is all given or all are full. Returns the shards afterwards.
+   * Gives tokens to shards. What one of them has no room for, as others gave to it meanwhile, goes to those that have room.
+   * It ends when all is given, or all shards are full. Returns the shards afterwards.
    */
   async #giveToAll(parts: readonly Part[]): Promise<Seen> {
     for (let left = parts, round = 1; ; round++) {

@@ -15,12 +15,12 @@ import type { Step } from "./spread.ts";
 export interface Transaction {
   /**
    * The state under this identity, or `null` where there is none. A table that cannot enforce one row per identity may
-   * hold several: `join` returns the one state that they amount to, and `set` and `delete` must then remove the others.
+   * hold several. `join` returns the one state that they amount to; `set` and `delete` must then remove the others.
    */
   get(id: string, join: (rows: readonly State[]) => State | null): Promise<State | null> | State | null;
   /**
-   * Writes a state. `fullAt` is the epoch ms from which it may be dropped, on the clock that reads `now`: a store with
-   * expiry keeps it for `fullAt - now` ms.
+   * Writes a state. It may be dropped from `fullAt` on, epoch ms of the clock that reads `now`: a store with expiry keeps it
+   * for `fullAt - now` ms.
    */
   set(id: string, state: State, fullAt: number, now: number): Promise<void> | void;
   /** Deletes a state. */
@@ -216,10 +216,10 @@ export function connectingBy(connect: () => PromiseLike<unknown>): () => Promise
 
 /**
  * The state that several rows under one identity amount to, or `null` of none. Concurrent calls that each found no row
- * have each started from a full state and inserted the rest, so the tokens taken are the sum of what the rows lack of
- * `capacity`. The result lacks that sum at the latest `ts`: without the refill between the rows' times, so it never
- * grants too much. (The least value would: ten rows of `capacity - 1` are ten tokens taken, not one.) A row from a clock
- * that was wrong is no state, as in the algebra.
+ * have each started from a full state and inserted the rest. So the tokens taken are the sum of what the rows lack of
+ * `capacity`: ten rows of `capacity - 1` are ten tokens taken, not one. The result lacks that sum at the latest `ts`. The
+ * refill between the rows' times is left out, so it never grants too much. A row from a clock that was wrong is no state, as
+ * in the algebra.
  */
 function joinRows(rows: readonly State[], capacity: number, now: number): State | null {
   if (rows.length < 2) return rows[0] ?? null;

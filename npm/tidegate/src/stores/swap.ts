@@ -1,7 +1,7 @@
 /**
  * The base of stores whose database compares and swaps: read, decide here, write if nothing has changed meanwhile. Where
- * another process was faster, all of it is done again. Calls of this process on one limit and key that arrive while a
- * step is out share the next one: one read, the calls one after another, one write.
+ * another process was faster, all of it is done again. Calls of this process on one limit and key that are made while a
+ * step is out share the next one. That reads once, decides on the calls one after another, and writes once.
  */
 import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
@@ -46,9 +46,9 @@ export interface Swappable<Version> {
   /** Reads a stored value, or throws a `NotAState`. */
   decode(value: unknown): State;
   /**
-   * Writes all of it if everything that was seen is unchanged, in one atomic step, before `until`; otherwise `false`. A
-   * server that can refuses it from `first` on, the first deadline of the step's calls, with `false`: what is taken for a
-   * call after its deadline is lost.
+   * Writes all of it if everything that was seen is unchanged, in one atomic step, before `until`; otherwise `false`. Where
+   * the server can refuse a write that is late, it does from `first` on, the first deadline of the step's calls: what is
+   * taken after it is lost to that call.
    */
   swap(
     changes: readonly Change<Version>[],
@@ -97,8 +97,8 @@ const STEP_TIMEOUT = 10_000;
 /** Most calls of a step: until it has decided on them, the process does nothing else. */
 const MOST_CALLS = 1000;
 /**
- * Most steps under way. A client sends in order, so without this bound all reads of a burst on many keys come before its
- * first write: all of them are then late, instead of the last ones.
+ * Most steps under way. A client sends in order: without this bound all reads of a burst on many keys come before its first
+ * write. Then all of them are late, instead of the last ones.
  */
 const MOST_STEPS = 128;
 /** Ms by which a timer may fire early. */
@@ -180,8 +180,8 @@ class Swaps<Version> {
     try {
       await within(until.at - began, this.#attempts(ids, batch, until), late, until);
     } catch (error) {
-      // A request that its client, its server or the store itself ended at the deadline, which may have moved since: why it
-      // took so long is the cause.
+      // Its client, its server or the store itself ended a request at the deadline, which may have moved since. Why it took
+      // so long is the cause.
       const isAborted = (error as { name?: unknown } | undefined)?.name === "AbortError";
       if (isAborted || performance.now() > until.at - TIMER_EARLY) return late();
       for (const { reject } of batch) reject(error);
@@ -189,8 +189,8 @@ class Swaps<Version> {
   }
 
   /**
-   * The calls that can still be answered; where some have time for a read and a write, those. Rejects the others: the first
-   * deadline is that of the write, and with a few in each batch that are nearly late, all of a busy key would fail.
+   * The calls that can still be answered; where some have time for a read and a write, those. Rejects the others. The first
+   * deadline of a batch is that of its write: with a few calls in each that are nearly late, all of a busy key would fail.
    */
   #worthwhile(calls: readonly Waiting[]): Waiting[] {
     const now = performance.now();

@@ -13,8 +13,8 @@ export interface TransactionalOptions {
   /** A short name, for errors. */
   name: string;
   /**
-   * Runs `body` in one transaction, atomically with respect to every other process: it may run it again after a
-   * conflict, and then nothing of the run before is kept. Within this process the store runs the calls on one limit and
+   * Runs `body` in one transaction, atomically with respect to every other process. It may run it again after a conflict,
+   * and then nothing of the run before is kept. Within this process the store runs the calls on one limit and
    * key one after another, so a transaction that several calls share is safe.
    */
   transaction<T>(body: (transaction: Transaction) => Promise<T>): Promise<T>;

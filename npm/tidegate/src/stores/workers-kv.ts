@@ -42,15 +42,15 @@ const OPTIONS = { prefix: STRING, approximate: FLAG };
 /**
  * A store in a namespace of Workers KV. KV is eventually consistent: another location sees a write a minute late, and
  * of two writes the later one wins. So each location grants what it has read, and **in the worst case the
- * limit is granted once per isolate and minute**. That is right for a coarse quota (a thousand calls a day, no harm in
- * some more), and wrong for anything that costs money or protects a password: use `tidegate/durable-object` there.
+ * limit is granted once per isolate and minute**. That is right for a coarse quota, such as a thousand calls a day. Use
+ * `tidegate/durable-object` for anything that costs money or protects a password.
  *
  * ```ts
  * const limits = defineLimits({ daily: { kind: "fixed window", rate: 1000, period: DAY } }, { store: workersKv(env.QUOTAS) });
  * ```
  *
- * An isolate reads a key once a minute and writes it once a second at most; what it granted in the last second before
- * it ends may be forgotten. Denied and checked calls change nothing. `limitAll` and `reserve` reject with an
+ * An isolate reads a key once a minute and writes it once a second at most. What it granted in the last second before it
+ * ends may be forgotten. Denied and checked calls change nothing. `limitAll` and `reserve` reject with an
  * `InputError` unless `approximate: true`; limits with `shards` always do. Throws an `InputError` where an argument is wrong.
  */
 export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions = {}): ApproximateStore {
@@ -250,8 +250,8 @@ class States {
   }
 
   /**
-   * Makes room. Grants that KV does not have yet are evicted only once they are written: a client would get its tokens back
-   * by a flood of other keys.
+   * Makes room. Grants that KV does not have yet are evicted only once they are written. A flood of other keys would give a
+   * client its tokens back.
    */
   async #evict(now: number): Promise<void> {
     const cached = this.#cached;

@@ -71,8 +71,8 @@ const OPTIONS: Readonly<Record<keyof StoreSuiteOptions, Check>> = {
 const SHOWN = 5;
 
 /**
- * The contract of a store, as tests for any runner: decisions to the bit, odd keys, denials and checks that write nothing,
- * `limitAll`, shards, and exact totals under concurrency. The package's own stores pass it.
+ * The contract of a store, as tests for any runner. They cover decisions to the bit, odd keys, denials and checks that
+ * write nothing, `limitAll`, shards, and exact totals under concurrency. The package's own stores pass it.
  *
  * ```ts
  * import { test, describe } from "vitest"; // or node:test, bun:test, jest, mocha; or test: Deno.test

@@ -140,7 +140,7 @@ function differences(got: Result, expected: Result, about: string): string[] {
 }
 
 /**
- * Compares what is stored: directly where the caller can read it, and by `getValue` at the step's time; where the state is
+ * Compares what is stored: directly where the caller can read it, and by `getValue` at the step's time. Where the state is
  * not full, also by `getValue` at the state's own time, when no token has been added to it.
  */
 async function differentStates(

@@ -226,8 +226,8 @@ function decideOnLease(
 }
 
 /**
- * The requests of one turn of the event loop that wait. They share a deadline, and so a timer; those of other turns have
- * their own, as Workers cancel a request that waits for nothing but another request.
+ * The requests of one turn of the event loop that wait. They share a deadline, and so a timer. Those of other turns have
+ * their own: Workers cancel a request that waits for nothing but another request.
  */
 export interface Turn {
   /** Requests that still wait. */

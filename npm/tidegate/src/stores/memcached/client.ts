@@ -140,8 +140,8 @@ const PLAIN = /[\w.:/@+=,~-]/;
 
 /**
  * The key of a state: `prefix:identity`. Every character that a client or the protocol does not send unchanged is written
- * as `%` and two digits for each byte of its (generalized) UTF-8: spaces, which end a key, and `$`, which one client
- * takes for a pattern. A key that is too long becomes its hash after a `#`, with which no identity begins.
+ * as `%` and two digits for each byte of its (generalized) UTF-8. Such are spaces, which end a key, and `$`, which one
+ * client takes for a pattern. A key that is too long becomes its hash after a `#`, with which no identity begins.
  */
 export function keyOf(prefix: string, id: string): string {
   const bytes = generalizedUtf8(id);
@@ -161,8 +161,8 @@ const TIME_MOST = 2 ** 31 - 1;
 const SLACK_OF_TIMES = 3600;
 
 /**
- * When the server drops a state that may be dropped in `dropIn` ms, in the protocol's seconds: 0 is never, up to 30 days a
- * duration, above that a Unix time. `wall` is the current time, epoch ms.
+ * When the server drops a state that may be dropped in `dropIn` ms, in the protocol's seconds. 0 is never; up to 30 days is
+ * a duration, and more a Unix time. `wall` is the current time, epoch ms.
  */
 export function exptimeOf(dropIn: number, wall: number): number {
   const wait = Math.ceil(dropIn / 1000);

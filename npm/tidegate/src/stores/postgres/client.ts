@@ -199,8 +199,8 @@ const late = (): never => {
 };
 
 /**
- * A connection is taken here, and not by `pool.query`: the statement is made once there is one, and an error of the
- * statement alone, such as a serialization failure, keeps the connection. `pool.query` closes it after every error.
+ * A connection is taken here, and not by `pool.query`: the statement is made once there is one. An error of the statement
+ * alone, such as a serialization failure, keeps the connection. `pool.query` closes it after every error.
  */
 function poolSender(pool: Pool, prepare: boolean): Send {
   return (make, timeout) => {

@@ -31,8 +31,8 @@ const STATEMENT_TIMEOUT = "57014";
 /** ms that a reply may take to come back. */
 const ROUND_TRIP = 5;
 /**
- * ms before its deadline from which no request is sent: while it waits for a connection of the client's, no timer could
- * withdraw it before the limiter has answered.
+ * ms before its deadline from which no request is sent. No timer could withdraw it from the client, which has no connection
+ * free, before the limiter has answered.
  */
 const LEAST_REST = 3;
 
@@ -53,8 +53,8 @@ interface LockedRequests {
 }
 
 /**
- * How calls are carried out: by a function, in one statement; after a serialization failure by a procedure, in transactions
- * at READ COMMITTED, which wait and do not fail; where that does not work here, by the function only.
+ * How calls are carried out: by a function, in one statement. After a serialization failure: by a procedure, in transactions
+ * at READ COMMITTED, which wait and do not fail. Where that does not work here: by the function only.
  */
 type Way = "function" | "procedure" | "function only";
 

@@ -39,8 +39,8 @@ const OPTIONS = { schema: SCHEMA, unlogged: FLAG };
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * The migration as text: one statement, which brings a database without the schema, or with an older version of it, to
- * this version, and does nothing where it is there. It makes a schema, in it the table `states` and the functions. Run it
+ * The migration as text: one statement, which makes the schema, in it the table `states` and the functions. It brings an
+ * older version of the schema to this version, and does nothing where that is there. Run it
  * by hand (`psql -f`), by your own migrations, or by {@link migrate}. The package has the file too, for the default
  * settings: `tidegate/postgres.sql`. Throws an `InputError` where a setting is wrong.
  *
@@ -105,9 +105,9 @@ function delimiter(tag: string, name: string): string {
 }
 
 /**
- * Makes what the store needs, or brings it up to this version: call it when you deploy, or at the start; it is quick
- * where there is nothing to do, and safe from several processes at the same time. The role needs `CREATE` on the database,
- * or owns the schema and what is in it; where there is nothing to do, any role may call it.
+ * Makes what the store needs, or brings it up to this version. Call it when you deploy, or at the start, also from several
+ * processes at the same time. The role needs `CREATE` on the database, or owns the schema and what is in it. Where there is
+ * nothing to do, it is quick, and any role may call it.
  *
  * ```ts
  * await migrate(new Pool());

@@ -1,5 +1,5 @@
 /**
- * The requests that wait for a statement. One leaves immediately where fewer statements are out than may be; those made
+ * The requests that wait for a statement. One leaves immediately where fewer statements are out than may be. Those made
  * meanwhile, or in the same turn of the event loop, leave together in the next. Requests on a row that another
  * transaction has locked leave in statements of their own, which are never all of those that may be out.
  */

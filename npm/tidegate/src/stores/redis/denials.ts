@@ -18,8 +18,8 @@ interface Kept {
 const MOST_KEYS = 10_000;
 
 /**
- * A bounded memory of denials. Besides the refill, a key gains tokens only by a `give` or `reset`: one of this process
- * removes the denial here; one of another process takes effect here when the denial expires.
+ * A bounded memory of denials. Besides the refill, a key gains tokens only by a `give` or `reset`. One of this process
+ * removes the denial here. One of another process takes effect here when the denial expires.
  */
 export class Denials {
   readonly #kept = new Map<string, Kept>();

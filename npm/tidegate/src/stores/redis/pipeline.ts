@@ -60,8 +60,8 @@ interface Sent {
 }
 
 /**
- * Called with each answer before its caller gets it: the script was called at `sentAt` (`performance.now()`), with a
- * clock that was `passed` in or by the server's.
+ * Called with each answer before its caller gets it. The script was called at `sentAt` (`performance.now()`); its clock was
+ * `passed` in, or is the server's.
  */
 type OnAnswer = (request: Request, answer: Answer, sentAt: number, passed: boolean) => void;
 
@@ -138,9 +138,9 @@ export class Pipeline {
   }
 
   /**
-   * Calls the script: `whole`, which the first call of all does, or by its digest. A client may hold a call back and
-   * send it when it is connected again, long after: so the script compares the deadline, which is that of the last of
-   * the callers, with the server's clock, and does nothing where it has passed.
+   * Calls the script: `whole`, which the first call of all does, or by its digest. A client may hold a call back and send
+   * it when it is connected again, long after. So the script compares the last of the callers' deadlines with the server's
+   * clock, and does nothing where it has passed.
    */
   #call(sent: Sent, whole: boolean, mark: Moment): void {
     const { entries, deadline, now, slot, clock, keys, args } = sent;
@@ -305,8 +305,8 @@ function fail({ requests, reject }: Entry, cause: unknown): void {
 }
 
 /**
- * The server refused some of the keys before it ran the script: those that have moved to another master with their slot
- * while others have not, or that the user's ACL withholds.
+ * The server refused some of the keys before it ran the script. They have moved to another master with their slot, and
+ * others have not, or the user's ACL withholds them.
  */
 const isOfKeys = (message: string): boolean =>
   /^(?:TRYAGAIN |NOPERM .*\baccess (?:a key|one of the keys))/.test(message);
