@@ -49,7 +49,7 @@ export function allOf(status: number, retryAt: number, decisions: Decision[], no
 /** The error of a status word, and of the numbers that were passed. */
 export function refusal(status: number, passed: Partial<Record<Field, unknown>>): Error {
   const field = FIELDS[status & 0xff];
-  if ((status & INPUT_ERROR) === 0 || field === undefined) return new Error("this limiter was disposed of");
+  if ((status & INPUT_ERROR) === 0 || field === undefined) return new Error("the engine has no such limit");
   return numberError(field, passed[field]);
 }
 
