@@ -25,10 +25,18 @@ const line = (cells) => `| ${cells.join(" | ")} |`;
 const table = (heading, rows) =>
   [line(heading), `|${"---|".repeat(heading.length)}`, ...rows.map((cells) => line(cells))].join("\n");
 
+const SITE = "npm/site/stores";
+
+/** A text as a link to the store's page, where it has one. `folder` is the way to the pages. */
+const linked = (text, { name, page = name }, folder) =>
+  existsSync(join(root, SITE, `${page}.md`)) ? `[\`${text}\`](${folder}${page}.md)` : `\`${text}\``;
+
 /** The import, as the README writes it: a function of an entry that has others, or the entry. */
-const imported = ({ entry, call, default: isDefault }) => {
-  if (isDefault) return `\`${call}\` from \`${entry}\`, the default`;
-  return entry === "tidegate/store" ? `\`${call.replace(/\(.*/, "()")}\` from \`${entry}\`` : `\`${entry}\``;
+const imported = (store) => {
+  const { entry, call, default: isDefault } = store;
+  const link = (text) => linked(text, store, `${SITE}/`);
+  if (isDefault) return `${link(call)} from \`${entry}\`, the default`;
+  return entry === "tidegate/store" ? `${link(call.replace(/\(.*/, "()"))} from \`${entry}\`` : link(entry);
 };
 
 const inReadme = () =>
@@ -37,16 +45,12 @@ const inReadme = () =>
     STORES.map((store) => [imported(store), store.state, store.exact, store.trips]),
   );
 
-/** The call, linked to its page where `folder` has one. */
-const linked = ({ name, call, page = name }, folder) =>
-  existsSync(join(root, folder, `${page}.md`)) ? `[\`${call}\`](${page}.md)` : `\`${call}\``;
-
-const inGuide = (folder) =>
+const inGuide = () =>
   table(
     ["where it runs", "store", "import", "a call costs", "what can be lost", "`shards`"],
     STORES.map((store) => {
-      const { entry, where, trips, lost, shards } = store;
-      return [where, linked(store, folder), `\`${entry}\``, trips, lost, shards];
+      const { entry, call, where, trips, lost, shards } = store;
+      return [where, linked(call, store, ""), `\`${entry}\``, trips, lost, shards];
     }),
   );
 
@@ -55,7 +59,7 @@ const BLOCK = /(<!-- stores:begin -->\n)[\s\S]*?(\n<!-- stores:end -->)/;
 /** The files that have a table between the markers, and what makes it. */
 export const PAGES = [
   { file: "README.md", make: inReadme },
-  { file: "npm/site/stores/index.md", make: () => inGuide("npm/site/stores") },
+  { file: `${SITE}/index.md`, make: inGuide },
 ];
 
 /** A page's text with its table as it should be; `undefined` where the page has no markers. */
