@@ -41,7 +41,10 @@ function stage(name, folder) {
     cpSync(join(source(name), "dist"), join(place, "dist"), { recursive: true });
   } else {
     cpSync(addonOf(name), join(place, basename(addonOf(name))));
-    writeFileSync(join(place, "README.md"), `# ${manifest.name}\n\n${manifest.description}. npm installs it along.\n`);
+    writeFileSync(
+      join(place, "README.md"),
+      `# ${manifest.name}\n\n${manifest.description}. npm installs it with tidegate.\n`,
+    );
   }
   return place;
 }
