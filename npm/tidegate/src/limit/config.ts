@@ -19,11 +19,11 @@ export type Start = number | "first request";
 export interface CommonConfig {
   /** Tokens added per period: above 0, up to 2^40; fractions are fine. */
   rate: number;
-  /** Length of the period: whole ms, 1 to 2^40; or a text with a unit, such as `"15m"`. */
+  /** Length of the period: integer ms, 1 to 2^40; or a text with a unit, such as `"15m"`. */
   period: Duration;
   /** Most tokens that accumulate (the burst): 0 to 2^40; default `rate`. With 0 every grant is a reservation. */
   capacity?: number | undefined;
-  /** Most tokens that may be owed by reservations: 0 to 2^40; default without end. */
+  /** Most tokens that may be owed by reservations: 0 to 2^40; default unlimited. */
   maxReserved?: number | undefined;
   /**
    * Rows that share the limit, against contention where rows live apart (Durable Objects, Redis Cluster, Deno KV, Convex,
@@ -38,11 +38,13 @@ export interface CommonConfig {
 
 /** Tokens come back continuously, `rate` per `period`. */
 export interface TokenBucketConfig extends CommonConfig {
+  /** Tokens come back continuously. */
   kind: "token bucket";
 }
 
 /** `rate` tokens come at once at the start of each window of `period` ms. */
 export interface FixedWindowConfig extends CommonConfig {
+  /** Tokens come back at the start of each window. */
   kind: "fixed window";
   /**
    * Where windows start. `"first request"`: at the key's first request; the next window opens at the first request after

@@ -36,8 +36,9 @@ export interface Decision {
   now: number;
   /** The limit that decided. */
   policy: Policy;
-  /** Present where the store failed: decided without it; `cause` is the error. */
+  /** Present where the store failed: the decision was made without it. */
   degraded?: true;
+  /** The store's error, with `degraded`. */
   cause?: unknown;
   /** Present where the limit is a policy rule in shadow mode: what it decided. The decision itself allows the request. */
   shadow?: ShadowDecision;
@@ -56,8 +57,9 @@ export interface AllDecision {
   retryAfter: number | undefined;
   /** One per request, in order: `remaining` is there. Where `ok` is false nothing was taken, and each decision is what a check returns. */
   decisions: Decision[];
-  /** Present where the store failed: decided without it; `cause` is the error. */
+  /** Present where the store failed: the decision was made without it. */
   degraded?: true;
+  /** The store's error, with `degraded`. */
   cause?: unknown;
 }
 

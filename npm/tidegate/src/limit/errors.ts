@@ -98,8 +98,11 @@ export interface StoreErrorDetails {
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly code = "TIDEGATE_STORE";
+  /** The store's name, such as `"redis"`. */
   readonly store: string;
+  /** What it was doing, such as `"limit"`. */
   readonly operation: string;
+  /** Which limit and key: `name`, `name:key`, or several of them joined by a comma. */
   readonly identity: string;
   /** Whether only this key's state failed, or the store: only the latter counts as an outage. */
   readonly scope: "key" | "store";
