@@ -5,7 +5,7 @@
 //! [`Decision`] and, where something was taken, the state to store.
 //!
 //! ```
-//! use tidegate_core::{Config, Kind, Policy, Reason};
+//! use tidegate_core::{Config, Kind, Policy};
 //!
 //! let policy = Policy::new(&Config { rate: 10.0, period: 1000.0, ..Config::new(Kind::TokenBucket) })?;
 //! let bucket = policy.bucket(0.0);
