@@ -11,22 +11,22 @@ const cell = (text) => text.replaceAll("|", "\\|");
 
 const head = (days) => `# Works with
 
-Each row was built and run from the packed tarball, the last on ${days.at(-1)}; [the test](../../../tests/packaging/works/tools.ts) has the
-exact versions and commands, [the results](../../../tests/packaging/works/results.json) each row's day. No tool needs a setting for
-Tidegate, except where a row names one.
+Each row was built and run from the packed tarball, the last on ${days.at(-1)}. No tool needs a setting for Tidegate, except where a
+row names one. [The test](../../../tests/packaging/works/tools.ts) has the exact versions and commands,
+[the results](../../../tests/packaging/works/results.json) each row's day.
 
 | Tool | What is built and run | Node.js |
 |---|---|---|
 `;
 
 const FOOT = `
-In a bundle for Node.js, the engine is part of the script. The native addon (\`tidegate/shared\`, \`tidegate/file\`) is a file of its own:
-keep the package outside the bundle, for example \`serverExternalPackages: ["tidegate"]\` in Next.js or \`external\` in esbuild. Without
-it, \`shared()\` uses the thread's own memory and warns once.
+In a bundle for Node.js, the engine is part of the script. The native addon (\`tidegate/shared\`, \`tidegate/file\`) is a file of its
+own. Keep the package outside the bundle, for example \`serverExternalPackages: ["tidegate"]\` in Next.js or \`external\` in esbuild.
+Without it, \`shared()\` uses the thread's own memory and warns once.
 
 On the edge runtime of Next.js and Vercel, which allows no WebAssembly from bytes, the engine is plain JavaScript.
 
-A stack trace leads to readable code without source maps: the files are not minified, and each has the path of its source, so
+A stack trace leads to readable code without source maps. The files are not minified, and each has the path of its source:
 \`dist/limiter/limiter.cjs\` is \`src/limiter/limiter.ts\` ([test](../../../tests/packaging/node.test.ts)).
 `;
 
