@@ -60,7 +60,7 @@ fn lock_file(folder: &Path, name: &str) -> Result<File, FileError> {
 }
 
 /// Whether the lock was taken; false where another process holds it.
-fn tried(folder: &Path, tried: Result<(), TryLockError>) -> Result<bool, FileError> {
+pub(crate) fn tried(folder: &Path, tried: Result<(), TryLockError>) -> Result<bool, FileError> {
     match tried {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
@@ -127,7 +127,16 @@ fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
     Ok(Opened { env, rows, settings, owner: Arc::new(owner) })
 }
 
-fn environment(folder: &Path, bytes: u64, sync: Sync) -> Result<Env<WithoutTls>, FileError> {
+/// Size of the data file in bytes, in pages of any system.
+fn size(folder: &Path) -> Result<u64, FileError> {
+    let found = fs::metadata(snapshot::data(folder));
+    let found = found.map_err(|error| FileError::io(folder, "data.mdb cannot be read", &error))?;
+    Ok(found.len().next_multiple_of(1 << 16))
+}
+
+/// Maps the whole file. A process that mapped less could not read what another one writes behind that.
+fn environment(folder: &Path, sync: Sync) -> Result<Env<WithoutTls>, FileError> {
+    let bytes = size(folder)?;
     let mut flags = EnvFlags::WRITE_MAP | EnvFlags::NO_READ_AHEAD;
     if sync != Sync::Always {
         flags |= EnvFlags::NO_SYNC;
@@ -161,11 +170,12 @@ fn first(folder: &Path, wanted: Options) -> Result<Parts, FileError> {
         sync: wanted.sync.unwrap_or(found.sync),
         ..found
     };
-    let bytes = map_size(settings.max_keys);
+    // The file of a larger `max_keys` keeps its size: its states may take all of it.
+    let bytes = map_size(settings.max_keys).max(size(folder)?);
     disk::refuse_size(folder, bytes)?;
     disk::reserve(&path, bytes)?;
     snapshot::note(folder, settings.sync)?;
-    let env = environment(folder, bytes, settings.sync)?;
+    let env = environment(folder, settings.sync)?;
     let rows = write_settings(folder, &env, settings)?;
     Ok((env, rows, settings))
 }
@@ -208,16 +218,13 @@ fn check(folder: &Path, path: &Path) -> Result<Settings, FileError> {
     let fail = |error| FileError::io(folder, "data.mdb cannot be read", &error);
     let corrupt = |what: String| FileError::corrupt(folder, &what);
     let mut file = File::open(path).map_err(fail)?;
-    let length = file.metadata().map_err(fail)?.len();
     let mut bytes = Vec::new();
     file.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(fail)?;
     let rest = used(&bytes).map_err(corrupt)?.saturating_sub(bytes.len() as u64);
     file.take(rest).read_to_end(&mut bytes).map_err(fail)?;
     verify(&bytes).map_err(corrupt)?;
     // Safety: as above; it has just been checked. It is closed before the environment of the store is opened.
-    let env = unsafe {
-        EnvOpenOptions::new().read_txn_without_tls().map_size(length.next_multiple_of(1 << 16) as usize).open(folder)
-    };
+    let env = unsafe { EnvOpenOptions::new().read_txn_without_tls().map_size(size(folder)? as usize).open(folder) };
     let env = env.map_err(|error| FileError::engine(folder, "it cannot be opened", &error))?;
     let settings = settings(folder, &env).map(|(_, settings)| settings);
     env.prepare_for_closing().wait();
@@ -237,9 +244,7 @@ fn settings(folder: &Path, env: &Env<WithoutTls>) -> Result<(Rows, Settings), Fi
 }
 
 fn join(folder: &Path, wanted: Options) -> Result<Parts, FileError> {
-    let bytes = fs::metadata(snapshot::data(folder)).map_err(|error| FileError::io(folder, "data.mdb", &error))?.len();
-    let sync = snapshot::noted_sync(folder);
-    let env = environment(folder, bytes, sync)?;
+    let env = environment(folder, snapshot::noted_sync(folder))?;
     let (rows, settings) = settings(folder, &env)?;
     agree(folder, wanted, settings)?;
     Ok((env, rows, settings))

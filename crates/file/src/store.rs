@@ -3,7 +3,7 @@
 use crate::error::FileError;
 use crate::fork::forked;
 use crate::open::Opened;
-use crate::options::{Settings, map_size};
+use crate::options::Settings;
 use crate::snapshot::Keeper;
 use crate::transaction::{Fault, OWN_ROWS, Reading, Rows, Writing};
 use heed::{Env, MdbError, WithoutTls};
@@ -217,7 +217,7 @@ impl FileStore {
             max_keys: u64::from(self.settings.max_keys),
             evicted: self.evicted.load(Relaxed),
             expired: self.expired.load(Relaxed),
-            bytes: map_size(self.settings.max_keys),
+            bytes: self.env.info().map_size as u64,
             sync_error: self.keeper.error(),
         })
     }

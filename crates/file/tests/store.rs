@@ -167,6 +167,18 @@ fn a_flood_of_new_keys_stays_within_max_keys_and_evicts_no_debtor() {
     assert_eq!(std::fs::metadata(folder.0.join("data.mdb")).expect("a file").len(), bytes);
 }
 
+/// Its states may take more of the file than a smaller `max_keys` needs.
+#[test]
+fn a_folder_is_mapped_whole_where_max_keys_was_larger_before() {
+    let folder = Temporary::new();
+    let open = |max_keys| folder.open_with(Options { max_keys: Some(max_keys), sync: None }).expect("a store");
+    let bytes = open(200_000).stats().expect("stats").bytes;
+    let store = open(1000);
+    assert_eq!(store.stats().expect("stats").bytes, bytes);
+    assert_eq!(std::fs::metadata(folder.0.join("data.mdb")).expect("a file").len(), bytes);
+    assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 4), 3);
+}
+
 #[test]
 fn full_states_are_dropped_in_passing() {
     let folder = Temporary::new();
