@@ -33,7 +33,7 @@ interface Beside {
 
 /** The peer, as the host or framework reports it beside the request or in it; nothing elsewhere (Workers). */
 export function peerOf(
-  request: { readonly url: string; readonly ip?: unknown },
+  request: { readonly url?: string | undefined; readonly ip?: unknown },
   beside: unknown,
 ): Pick<Incoming, "address" | "socket"> {
   const found = Object(beside) as Beside;

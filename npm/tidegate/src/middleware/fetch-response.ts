@@ -9,11 +9,14 @@ import { outgoingOf, peerOf } from "./fetch-peer.ts";
 import type { Pending } from "../limit/pending.ts";
 import { slot } from "./slot.ts";
 
-/** What is read of a request: of a `Request`, or of the one of Azure Functions, which has no signal. */
+/**
+ * What is read of a request: of a `Request`, or of one that is not all of it by its type. That of Azure Functions has no
+ * signal, and of Payload's only the headers are certain.
+ */
 export interface FetchRequest {
-  readonly url: string;
+  readonly url?: string | undefined;
   readonly headers: Pick<Headers, "get">;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
