@@ -76,8 +76,22 @@ export function headerValues(name: string, { headers }: Incoming): readonly stri
   return text === undefined ? [] : [text];
 }
 
-/** The texts of a query parameter, in order. */
+/**
+ * The texts of a query parameter that any handler may read. Some read what is behind a `#` (Fastify, Polka), or `[n]` and
+ * `n[]` as `n` (qs, as in Express 4); to others it is absent. So such a text is listed twice: as if it were repeated.
+ */
 export function queryValues(name: string, { url = "" }: Incoming): readonly string[] {
-  const at = url.indexOf("?");
-  return at < 0 ? [] : new URLSearchParams(url.slice(at + 1).split("#", 1)[0]).getAll(name);
+  const at = url.search(/[?#]/);
+  if (at < 0) return [];
+  const values: string[] = [];
+  const [query, ...behind] = url.slice(at).split("#") as [string, ...string[]];
+  const read = (text: string, isQuery: boolean): void =>
+    new URLSearchParams(text).forEach((value, found) => {
+      if (found === name && isQuery) values.push(value);
+      else if ([`${name}[`, `[${name}]`].some((start) => `${found}[`.startsWith(start))) values.push(value, value);
+    });
+  read(query, true);
+  const rest = behind.join("#");
+  for (const text of [rest, rest.slice(rest.indexOf("?") + 1)]) read(text, false);
+  return values;
 }

@@ -79,4 +79,17 @@ for (const [version, express] of [
     const server = await listen(createServer(app));
     expect(await (await fetch(`${server.url}/chat?n=4`)).json()).toBe(6);
   });
+
+  test(`Express ${version}: a number in brackets, which its handler may read, costs what it states`, async () => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: MINUTE } }, { now: () => 1e12 });
+    const app = express();
+    app.use(rateLimit(limits, { name: "api", key: "k", count: { query: "n", max: 9 } }));
+    app.get("/", (request, response) => void response.json(Number(request.query["n"] ?? 0)));
+    const server = await listen(createServer(app));
+    const read = async (path: string) => (await fetch(server.url + path)).json();
+    // The parser of Express 5 reads no brackets.
+    const stated = version === "4" ? 4 : 0;
+    expect([await read("/?[n]=4"), await read("/?n[]=4"), await read("/?n[0]=4")]).toEqual([stated, stated, stated]);
+    expect(limits.getValue("api", { key: "k" }).value).toBe(100 - 12);
+  });
 }

@@ -1,7 +1,9 @@
 import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { connect, constants } from "node:http2";
+import { text } from "node:stream/consumers";
 import fastify, { type FastifyRequest, type FastifyTypeProvider } from "fastify";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type FastifyOptions, rateLimit, rateLimitPlugin } from "../../src/middleware/fastify.ts";
 import { behind } from "../behind.ts";
@@ -32,6 +34,22 @@ middlewareSuite("Fastify 5", async (limiter, options) => {
   });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
   return { url, server: app.server, close: () => app.close() };
+});
+
+test("a number behind a #, which its handlers read, costs what it states", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: MINUTE } }, { now: () => 1e12 });
+  const app = fastify({ forceCloseConnections: true });
+  app.addHook("onRequest", rateLimit(limits, { name: "api", key: "k", count: { query: "n", max: 9 } }));
+  app.get("/list", (request) => (request.query as { n?: string }).n);
+  const url = await app.listen({ host: "127.0.0.1", port: 0 });
+  onTestFinished(() => app.close());
+  // Not by `fetch`, which sends no fragment.
+  const read = async (path: string) => {
+    const [response] = (await once(request(url, { path }).end(), "response")) as [IncomingMessage];
+    return text(response);
+  };
+  expect([await read("/list?a#&n=4"), await read("/list#n=4")]).toEqual(["4", "4"]);
+  expect(limits.getValue("api", { key: "k" }).value).toBe(100 - 8);
 });
 
 /** Stands for TypeBox's or Zod's: the type of what a schema's `of` describes. */

@@ -185,13 +185,16 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
         5, 1, 10, 10,
       ]);
       const query = await start({ name: "api", count: { query: "n", max: 10 } }, { api: wide });
-      for (const path of ["/?n=-5", "/?n=NaN", "/?n=NaN&n=-1", "/?__proto__=5", "/?n[]=9", "/"]) await query.get(path);
+      for (const path of ["/?n=-5", "/?n=NaN", "/?n=NaN&n=-1", "/?__proto__=5", "/?a[n]=9", "/"]) await query.get(path);
       expect(await query.left()).toBe(1e6 - 6);
       await query.get("/?a=b&n=7");
       expect(await query.left()).toBe(1e6 - 13);
       // Handlers read the first or the last: repeating it must not pay the default.
       for (const path of ["/?n=4&n=1", "/?n=1&n=4", "/?n=4&n=4", "/?n=4&n=NaN"]) await query.get(path);
       expect(await query.left()).toBe(1e6 - 29);
+      // Some handlers read these as n.
+      for (const path of ["/?n[]=4", "/?n[0]=4", "/?[n]=4", "/?n%5B%5D=4"]) await query.get(path);
+      expect(await query.left()).toBe(1e6 - 45);
     });
 
     test("several limits: all are taken or none", async () => {

@@ -106,6 +106,34 @@ describe("which rules", () => {
     expect(urls.map((url) => took({ url }))).toEqual([["api 9"], ["api 9"], ["api 8"], ["api 7"]]);
   });
 
+  test("a parameter behind a #, or in brackets, avoids no rule, since some handlers read it, and is an absent part of a key, since others do not", () => {
+    const { took } = start({
+      rules: [rule({ match: { "query:v": "1" }, limit_keys: ["query:user"], cost: { source: "query:n" } })],
+    });
+    // Fastify and Polka read behind a #; qs, as in Express 4, reads brackets.
+    const targets = [
+      "/?a#&v=1",
+      "/#v=1",
+      "/#?v=1",
+      "/#a?v=1",
+      "/#a?b&v=1",
+      "/?[v]=1",
+      "/?v[]=1",
+      "/?v[0]=1",
+      "/?%5Bv%5D=1",
+    ];
+    expect(targets.map((url) => took({ url }))).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1].map((left) => [`api ${left}`]));
+    for (const url of ["/?a[v]=1", "/?vv=1", "/?v.a=1", "/?a=/?v=1", "/?av=1#va=1"])
+      expect(took({ url })).toBeUndefined();
+    expect(took({ url: "/?v=1&user=a&[n]=4#n=5" })).toEqual(["api 5"]);
+    expect(took({ url: "/?v=1&user=a#" })).toEqual(["api 4"]);
+    expect(took({ url: "/?v=1&user=b" })).toEqual(["api 9"]);
+    // The last token of an absent user.
+    expect(took({ url: "/?v=1&user[]=c" })).toEqual(["api 0"]);
+    for (const url of ["/?v=1&[user]=d", "/?v=1#user=e", "/?v=1&user=a#user=a"])
+      expect(took({ url })).toEqual(["api denied"]);
+  });
+
   test("the fallback applies only if no rule matches", () => {
     const { name: _, ...shared } = rule({ limit_keys: ["ip:address"], algorithm_config: { rps: 1, burst: 3 } });
     const { took, policies } = start({ ...PLANS, fallback_limit: shared });
