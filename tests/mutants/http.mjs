@@ -143,6 +143,7 @@ export const HTTP = [
     GATE,
     EXPRESS,
   ),
+  one("middleware/gate.ts", "{ ...this.#spread(), never }) as Problem", "this.#spread()) as Problem", EXPRESS),
   one("middleware/gate.ts", "problem: { ...details, status },", "problem: details,", GATE, EXPRESS),
   one(
     "middleware/gate.ts",
@@ -262,6 +263,8 @@ export const HTTP = [
   one("middleware/fastify.ts", "      reply.code(200); //", "      //", FASTIFY),
   one("middleware/fastify.ts", "if (!reply.sent) reply.send(payload);", "reply.send(payload);", FASTIFY),
   one("middleware/fastify.ts", "own === false || (own === undefined && !global)", "own === false", FASTIFY),
+  one("middleware/fastify.ts", 'typeof own !== "object" || own === null', "false", FASTIFY),
+  one("middleware/fastify.ts", " || own === null)", ")", FASTIFY),
   one("middleware/fastify.ts", "filter((one) => one !== outer)", "slice()", FASTIFY),
   one("middleware/fastify.ts", '  [Symbol.for("skip-override")]: true,\n', "", FASTIFY),
   one("middleware/fetch-peer.ts", "late(() => found.clientAddress)", "{ address: String(found.clientAddress) }", GATE),

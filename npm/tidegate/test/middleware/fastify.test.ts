@@ -176,6 +176,11 @@ test("a wrong option of a route fails when the route is added", async () => {
   expect(() => app.get("/b", { config: { rateLimit: { max: 3 } as never } }, () => "")).toThrow(
     "`max` must be absent: use the limit's `rate` in defineLimits",
   );
+  for (const rateLimit of [true, null, "search"]) {
+    expect(() => app.get("/c", { config: { rateLimit: rateLimit as never } }, () => "")).toThrow(
+      "`config.rateLimit` must be an object of options, or false",
+    );
+  }
 });
 
 test("a store that fails is one line with its cause in Fastify's own log", async () => {

@@ -119,11 +119,14 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
     });
 
     test("a count above what the limit ever grants gets 400, or the status chosen for it, and no Retry-After", async () => {
-      for (const never of [400, 413] as const) {
+      for (const [never, title] of [
+        [400, "Bad Request"],
+        [413, "Content Too Large"],
+      ] as const) {
         const { get } = await start({ name: "api", count: 6, ...(never === 400 ? {} : { never }) });
         const answer = await get();
         expect([answer.status, answer.headers.get("retry-after")]).toEqual([never, null]);
-        expect(((await answer.json()) as { status: number }).status).toBe(never);
+        expect(await answer.json()).toMatchObject({ status: never, title });
       }
     });
 
