@@ -5,7 +5,7 @@ import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { remove, temporaryFolder } from "../../../../tests/support/folders.ts";
 import { clients as serviceClients } from "../../../tidegate-serve/src/clients.ts";
 import { clients } from "../../src/cli/clients.ts";
-import { masked } from "../../src/cli/store.ts";
+import { folderOf, masked } from "../../src/cli/store.ts";
 import { tidegate } from "./terminal.ts";
 
 test.each([
@@ -25,6 +25,11 @@ test.each([
   ["postgres://u@h:5432/db?sslmode=require", "postgres://u@h:5432/db?sslmode=require"],
   ["postgres://h/db?passfile=/etc/pass&user=a@b", "postgres://h/db?passfile=/etc/pass&user=a@b"],
 ])("%s is printed as %s", (url, shown) => expect(masked(url)).toBe(shown));
+
+test("a folder is a path after file:, and a URL after file://, where a space is %20", () => {
+  expect([folderOf("file:./a%20b"), folderOf("file:/a b")]).toEqual(["./a%20b", "/a b"]);
+  expect(folderOf("file:///a%20b")).toEqual(new URL("file:///a%20b"));
+});
 
 test.each([
   ["migrate", "--store", "postgres://u@127.0.0.1:1/db?password=s3cret"],
