@@ -90,7 +90,6 @@ export class Outages {
       node.isLogged = false;
       notify(() => this.#log?.info(`tidegate: ${this.#store}${on(name)} answers again`));
     }
-    if (steadyNow() - node.loggedAt >= LOG_EVERY) this.#nodes.delete(name);
   }
 
   /** Counts a failure and logs it; `instead` is how calls are decided meanwhile, such as "denied". */

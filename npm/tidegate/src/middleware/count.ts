@@ -59,7 +59,7 @@ export function statedCount(rule: StatedCount): (incoming: Incoming) => number {
   const { min = Math.min(1, otherwise) } = rule;
   checkBound("min", min, otherwise);
   const counted = (text: string): number =>
-    text.length > 100 || !NUMBER.test(text) ? otherwise : Math.min(Math.max(Number(text), min), max);
+    NUMBER.test(text) ? Math.min(Math.max(Number(text), min), max) : otherwise;
   const [read, field] = header === undefined ? [queryValues, name] : [headerValues, name.toLowerCase()];
   // Handlers read the first value or the last.
   return (incoming) => {
