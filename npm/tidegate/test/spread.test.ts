@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { Op, State } from "../src/limit/decision.ts";
 import { Limit } from "../src/limit/limit.ts";
 import type { Deadline } from "../src/stores/contract.ts";
-import { decide, type Shards, spreading, together } from "../src/stores/spread.ts";
+import { decide, type Shards, together } from "../src/stores/spread.ts";
 
 const SHARDS = 8;
 const limit = new Limit("parts", { kind: "token bucket", rate: 24, period: 3_600_000, shards: SHARDS });
@@ -64,24 +64,18 @@ describe("a last token that rounding makes slightly smaller", () => {
 function store(hook: (op: Op, step: number, held: State[]) => void) {
   const held: State[] = Array.from({ length: SHARDS }, () => ({ value: 3, ts: NOW }));
   const steps = { take: 0, check: 0, give: 0, charge: 0, block: 0 };
-  const unused = () => Promise.reject(new Error("unused"));
-  const { decide } = spreading(
-    { name: "apart", sync: false, decide: unused, decideAll: unused, reset: unused, getValue: unused },
-    {
-      isApart: () => true,
-      async step(call, shard, now = NOW, deadline) {
-        hook(call.op, ++steps[call.op], held);
-        if (deadline !== undefined && performance.now() >= deadline.at) throw new Error("late");
-        const before = held[shard] as State;
-        const { decision, state } = limit.evaluate(before, call, now, { start: 0, shard: true });
-        held[shard] = state as State;
-        return { before, decision, now };
-      },
-      reset: unused,
+  const shards: Shards = {
+    async step(call, shard, now = NOW, deadline) {
+      hook(call.op, ++steps[call.op], held);
+      if (deadline !== undefined && performance.now() >= deadline.at) throw new Error("late");
+      const before = held[shard] as State;
+      const { decision, state } = limit.evaluate(before, call, now, { start: 0, shard: true });
+      held[shard] = state as State;
+      return { before, decision, now };
     },
-  );
+  };
   const call = (op: Op, count: number, deadline?: Deadline) =>
-    decide({ op, limit, key: undefined, count, reserve: false }, NOW, deadline);
+    decide(shards, { op, limit, key: undefined, count, reserve: false }, NOW, deadline);
   const take = (count: number, deadline?: Deadline) => call("take", count, deadline);
   const sum = () => held.reduce((total, { value }) => total + value, 0);
   return { call, take, sum, held };

@@ -7,10 +7,11 @@ import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkSettings, durationFrom, msOf } from "../limit/checks.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
+import type { Decision } from "../limit/decision.ts";
 import type { Limit } from "../limit/limit.ts";
-import type { AsyncStore, Call } from "./contract.ts";
+import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
-import { spreading } from "./spread.ts";
+import * as spread from "./spread.ts";
 import { connectedBy, stepBy, storeOf } from "./steps.ts";
 import { combined } from "../limit/combined.ts";
 import { type Change, swapping, type Write } from "./swap.ts";
@@ -91,29 +92,40 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
     },
   });
 
+  const store = storeOf(NAME, run);
   const step = stepBy(NAME, run);
-  const store = spreading(storeOf(NAME, run), {
-    isApart: (limit) => limit.policy.shards > 1,
+  const shards: spread.Shards = {
     step: (call, shard, now, deadline) =>
       step(call.op, [{ ...call, shard }], now, deadline, (steps) => steps.decideShard(call, shard)),
-    reset: (limit, key, shard, deadline) =>
-      step("reset", [{ limit, key, shard }], undefined, deadline, (steps) => steps.reset(limit, key, shard)),
-  });
+  };
+  const areApart = ({ policy }: Limit): boolean => policy.shards > 1;
+  const decide = async (call: Call, now: number | undefined, deadline: Deadline): Promise<Decision> => {
+    if (!areApart(call.limit)) return store.decide(call, now, deadline);
+    return call.limit.never(call, now ?? Date.now()) ?? spread.decide(shards, call, now, deadline);
+  };
 
   const { serverOf } = connection;
   return connectedBy(() => connection.connect(keyOf(prefix, "")), {
     ...store,
     ...(serverOf && {
       nodeOf: (limit: Limit, key: string | undefined) =>
-        limit.policy.shards > 1 ? "the servers of all shards" : serverOf(keyOf(prefix, limit.identity(key))),
+        areApart(limit) ? "the servers of all shards" : serverOf(keyOf(prefix, limit.identity(key))),
     }),
+    decide,
+    async reset(limit, key, deadline) {
+      const resetOne = (shard: number) =>
+        step("reset", [{ limit, key, shard }], undefined, deadline, (steps) => steps.reset(limit, key, shard));
+      await Promise.all(spread.shardsOf(limit).map(resetOne));
+    },
+    getValue: (limit, key, now, deadline) =>
+      areApart(limit) ? spread.getValue(shards, limit, key, now, deadline) : store.getValue(limit, key, now, deadline),
     async decideAll(calls, now, deadline) {
       const [call] = calls as [Call];
       if (calls.length > 1) {
         const rule = "one request on Memcached, which has no atomic step on several keys";
         throw new InputError("requests", rule, calls, `${calls.length}`);
       }
-      const decision = await store.decide(call, now, deadline);
+      const decision = await decide(call, now, deadline);
       return combined([decision], decision.now);
     },
   });

@@ -14,7 +14,7 @@ import type { Decision, State } from "../limit/decision.ts";
 import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import { better, pick, pool, sum } from "../limit/shards.ts";
-import type { AsyncStore, Call, Deadline, Op } from "./contract.ts";
+import type { Call, Deadline, Op } from "./contract.ts";
 
 export interface Step {
   readonly before: State | null;
@@ -30,32 +30,6 @@ export interface Shards {
   step(call: Call, shard: number, now: number | undefined, deadline: Deadline): Promise<Step>;
   /** Called where all shards together deny, with their states, which were read after `sentAt` (`performance.now()`, ms). */
   denied?(call: Call, states: readonly (State | null)[], now: number | undefined, sentAt: number): void;
-}
-
-/** A store some of whose limits have shards that live apart. */
-interface Apart extends Shards {
-  isApart(limit: Limit, key: string | undefined): boolean;
-  reset(limit: Limit, key: string | undefined, shard: number, deadline: Deadline): Promise<void>;
-}
-
-/** The operations of `store`, with its limits spread over their shards where these live apart. */
-export function spreading(store: AsyncStore, apart: Apart): AsyncStore {
-  return {
-    ...store,
-    async decide(call, now, deadline) {
-      const { limit, key } = call;
-      if (!apart.isApart(limit, key)) return store.decide(call, now, deadline);
-      return limit.never(call, now ?? Date.now()) ?? decide(apart, call, now, deadline);
-    },
-    async reset(limit, key, deadline) {
-      if (!apart.isApart(limit, key)) return store.reset(limit, key, deadline);
-      await Promise.all(shardsOf(limit).map((shard) => apart.reset(limit, key, shard, deadline)));
-    },
-    async getValue(limit, key, now, deadline) {
-      if (!apart.isApart(limit, key)) return store.getValue(limit, key, now, deadline);
-      return getValue(apart, limit, key, now, deadline);
-    },
-  };
 }
 
 export const shardsOf = ({ policy }: Limit): number[] => Array.from({ length: policy.shards }, (_, shard) => shard);
