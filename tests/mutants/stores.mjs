@@ -15,7 +15,7 @@ const combined = (find, replace) => ({
   replace,
   tests: unit("swap"),
 });
-const steps = of("steps.ts", ...unit("swap", "transactional", "connecting"));
+const steps = of("steps.ts", ...unit("swap", "transactional"));
 const turns = of("turns.ts", ...unit("turns", "transactional"));
 const transactional = of("transactional.ts", ...unit("transactional"));
 const spread = of("spread.ts", ...unit("spread"));
@@ -96,7 +96,10 @@ export const STORES = [
   steps("Math.max(...sound.map", "Math.min(...sound.map"),
   steps("Math.max(capacity - value, 0)", "(capacity - value)"),
   steps("(shard === undefined ? 1 : limit.policy.shards)", "1"),
-  steps("new Promise((resolve) => resolve(connect()))", "Promise.resolve(connect())"),
+  of("connecting.ts", ...unit("connecting"))(
+    "new Promise((resolve) => resolve(connect()))",
+    "Promise.resolve(connect())",
+  ),
   combined("!ok && defined.length < times.length", "false"),
   combined("Math.max(...defined)", "Math.min(...defined)"),
   steps("this.#states.delete(limit.identity(key, each))", "this.#states.delete(limit.identity(key, 0))"),

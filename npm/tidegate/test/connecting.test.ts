@@ -1,7 +1,7 @@
 /** How a limiter waits for a store's client that connects for the first time. */
 import { beforeEach, expect, test, vi } from "vitest";
 import { defineLimits, isStoreError } from "../src/index.ts";
-import { connectingBy } from "../src/stores/steps.ts";
+import { connectingBy } from "../src/stores/connecting.ts";
 import { behind } from "./behind.ts";
 
 beforeEach(() => {

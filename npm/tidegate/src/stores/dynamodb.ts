@@ -17,7 +17,7 @@ import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import { afterWaiting } from "../limit/steady.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { connectedBy } from "./steps.ts";
+import { connectedBy } from "./connecting.ts";
 import { type Change, type Entry, swapStore } from "./swap.ts";
 
 /** What the store uses of a `DynamoDB` of `@aws-sdk/client-dynamodb`, by shape. */

@@ -12,7 +12,8 @@ import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import * as spread from "./spread.ts";
-import { connectedBy, stepBy, storeOf } from "./steps.ts";
+import { connectedBy } from "./connecting.ts";
+import { stepBy, storeOf } from "./steps.ts";
 import { combined } from "../limit/combined.ts";
 import { type Change, swapping, type Write } from "./swap.ts";
 

@@ -9,7 +9,7 @@ import { checkSettings } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
-import { connectedBy } from "./steps.ts";
+import { connectedBy } from "./connecting.ts";
 import { type Change, swapStore } from "./swap.ts";
 
 /** What the store uses of a `MongoClient` of the driver `mongodb`, by shape. */

@@ -26,7 +26,7 @@ import { checkTransaction, isOneConnection, type PostgresClient, senderOf, state
 import { migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
 import { PendingRequest, type Request } from "./postgres/request.ts";
-import { connectingBy } from "./steps.ts";
+import { connectingBy } from "./connecting.ts";
 import { layers } from "../limiter/layers.ts";
 
 export { migrate, migration, type MigrationOptions } from "./postgres/migration.ts";

@@ -3,7 +3,8 @@ import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkSettings } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
-import { connectedBy, SLACK } from "./steps.ts";
+import { connectedBy } from "./connecting.ts";
+import { SLACK } from "./steps.ts";
 import { type Busy, type Entry, type Swappable, swapStore } from "./swap.ts";
 
 /** Settings of a store in a table. */

@@ -11,7 +11,8 @@ import { notify } from "../limit/notify.ts";
 import type { AsyncStore, Deadline, Store } from "./contract.ts";
 import { memory, type MemoryStore } from "./memory.ts";
 import { dropAtOf, readRecord, writeRecord } from "./record.ts";
-import { connectedBy, SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
+import { connectedBy } from "./connecting.ts";
+import { SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
 
 /** Settings of {@link webStorage}. */
 export interface WebStorageOptions {
