@@ -1,11 +1,38 @@
-/** Other people's checks of a package that is to be published. */
+/** Other people's checks of a package that is to be published: compilers and linters. */
 import { spawnSync } from "node:child_process";
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { remove, temporaryFolder } from "../support/folders.ts";
-import { root } from "./installed.ts";
+import { output, root } from "./installed.ts";
+
+/** The settings of an app that is checked strictly, our declarations too. Those of the compiler itself take most of its time. */
+const STRICT = {
+  target: "es2022",
+  types: [],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  skipLibCheck: false,
+  skipDefaultLibCheck: true,
+  noEmit: true,
+};
+
+/** What a TypeScript compiler reports of files in a folder: nothing, where they compile. */
+export function typeErrors(
+  folder: string,
+  files: readonly string[],
+  options: object,
+  typescript: string = join(root, "node_modules/typescript"),
+): string {
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...STRICT, ...options }, files }));
+  try {
+    return output(process.execPath, [join(typescript, "bin/tsc"), "--project", "."], { cwd: folder });
+  } catch (error) {
+    return String(error);
+  }
+}
 
 /** What publint finds in a tarball. */
 export async function lint(tarball: string): Promise<readonly (string | undefined)[]> {

@@ -1,6 +1,6 @@
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { forTests, install, output, root } from "./installed.ts";
+import { typeErrors } from "./checkers.ts";
+import { forTests, install } from "./installed.ts";
 
 const user = forTests(install());
 
@@ -35,25 +35,7 @@ const WAYS = [
 
 /** Compiles a file in the user's folder, and expects no error. */
 function compile(file: string, how: object): void {
-  const config = {
-    compilerOptions: {
-      ...how,
-      target: "es2022",
-      lib: ["es2022", "dom"],
-      types: [],
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      noUncheckedIndexedAccess: true,
-      verbatimModuleSyntax: false,
-      skipLibCheck: false,
-      noEmit: true,
-      declaration: true,
-    },
-    files: [file],
-  };
-  const project = user.write("tsconfig.json", JSON.stringify(config));
-  const tsc = join(root, "node_modules/typescript/bin/tsc");
-  expect(output(process.execPath, [tsc, "--project", project], { cwd: user.folder })).toBe("");
+  expect(typeErrors(user.folder, [file], { lib: ["es2022", "dom"], declaration: true, ...how })).toBe("");
 }
 
 describe("the declarations", () => {
