@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { Limit } from "tidegate/store";
+import { Limit as SourceLimit } from "../../../npm/tidegate/src/limit/limit.ts";
 import { redisKeyOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { Rule } from "../../../npm/tidegate/src/stores/redis/script.ts";
 import type { VectorRequest, VectorStep } from "../../../npm/tidegate/src/testing/vectors.ts";
@@ -57,7 +58,7 @@ function decisionOf(expected: Readonly<Record<string, unknown>> | null, now: num
 
 /** The arguments of a rule as another language has them: a limit's numbers and the start of its windows. */
 function rule({ limit: name, key, config, count = 1, reserve = false }: VectorRequest, op: VectorStep["op"]): string[] {
-  const limit = new Limit(name, config);
+  const limit = new SourceLimit(name, config);
   const takes = op === "takeAll" ? "take" : op === "project" ? "check" : op;
   const action = { op: takes, limit, key, count: op === "project" ? 0 : count, reserve };
   return [...new Rule(action, limit.start(key), false).args];
