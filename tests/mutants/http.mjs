@@ -232,7 +232,13 @@ export const HTTP = [
   one("middleware/node-response.ts", "response.socket === null", "false", NODE),
   one("middleware/node-response.ts", '"close", () => ended(true)', '"close", () => ended(false)', EXPRESS, NODE),
   one("middleware/node-response.ts", '  response.once("finish", () =>', "  (() => () =>", FASTIFY, NODE),
-  one("middleware/node-response.ts", "ended(!response.writableEnded)", "ended(false)", FASTIFY),
+  one(
+    "middleware/node-response.ts",
+    "ended(response.stream !== undefined && !response.writableEnded)",
+    "ended(false)",
+    FASTIFY,
+  ),
+  one("middleware/node-response.ts", "response.stream !== undefined && !", "!", NODE),
   one("middleware/node-response.ts", "    else added(end);\n", "", EXPRESS, NODE),
   one(
     "middleware/node-response.ts",

@@ -17,6 +17,8 @@ export interface NodeResponse {
   end(): unknown;
   end(body: string): unknown;
   once(event: "finish" | "close", listener: () => void): unknown;
+  /** HTTP/2. */
+  readonly stream?: object;
   /** `null` while the response waits behind another of its connection (pipelining). */
   readonly socket?: object | null;
   readonly req?: { readonly socket?: object | null };
@@ -93,8 +95,8 @@ export function ending(response: NodeResponse): (listener: (end: End) => void) =
     forget?.();
     listener?.(end);
   };
-  // HTTP/2 emits "finish" for a response that its client reset, too.
-  response.once("finish", () => ended(!response.writableEnded));
+  // HTTP/2 emits "finish" for a response that its client reset, too. Libraries for AWS Lambda emit it before `writableEnded`.
+  response.once("finish", () => ended(response.stream !== undefined && !response.writableEnded));
   response.once("close", () => ended(true));
   // Node.js emits neither for one that still waits behind another when the client leaves.
   if (response.socket === null) forget = whenClosed(response.req?.socket, () => ended(true));

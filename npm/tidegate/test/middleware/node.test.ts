@@ -87,14 +87,24 @@ test("a response that is sent before the decision is settled when it ends", asyn
   await eventually(() => expect(limits.getValue("api", { key: "k" }).value).toBe(5));
 });
 
-test("a response that ends and never closes, as on AWS Lambda, settles once and is not aborted", async () => {
+/** The `write` of a socket that has no connection. */
+function taken(_chunk: unknown, encoding: unknown, done = encoding): boolean {
+  if (typeof done === "function") done();
+  return true;
+}
+
+test.each([
+  ["later", new Writable({ write: (_chunk, _encoding, done) => done() }) as Socket],
+  // As serverless-http and @codegenie/serverless-express have it: "finish" comes while `end` is still called.
+  ["synchronously", Object.assign(new Socket(), { write: taken })],
+])("a response that ends %s and never closes, as on AWS Lambda, settles once and is not aborted", async (_, socket) => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now: () => 0 });
   const ends: unknown[] = [];
   const settle: NodeOptions<"api">["settle"] = ({ status, aborted }) => void ends.push([status, aborted]);
   const limited = rateLimit(limits, { name: "api", key: "k", settle }, (_, response) => response.end("hello"));
   const request = new IncomingMessage(new Socket());
   const response = new ServerResponse(request);
-  response.assignSocket(new Writable({ write: (_chunk, _encoding, done) => done() }) as Socket);
+  response.assignSocket(socket);
   const finished = once(response, "finish");
   limited(request, response);
   await finished;
