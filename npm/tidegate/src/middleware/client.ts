@@ -10,6 +10,8 @@ export interface Incoming extends ClientRequest {
   readonly url?: string | undefined;
   /** The client's address, where the application configured the framework to trust proxies. */
   readonly trusted?: string | undefined;
+  /** The framework trusts every proxy: `trusted` is what stands first in `X-Forwarded-For`, which a client may write. */
+  readonly trustsAll?: boolean | undefined;
 }
 
 const REMEDY =
@@ -32,16 +34,16 @@ export function clientKey(
   const cached = new WeakMap<object, string>();
   let warned = false;
   return (incoming) => {
-    if (incoming.trusted !== undefined) {
-      // A framework keeps the port that some proxies write beside the address.
-      return addressKey(withoutPort(incoming.trusted), options ?? {}) ?? addressed(incoming);
-    }
-    const forwarded = warned ? undefined : headerIn(incoming.headers, "x-forwarded-for");
+    const { trusted, trustsAll = false } = incoming;
+    const isRead = trusted !== undefined && !trustsAll;
+    const forwarded = warned || isRead ? undefined : headerIn(incoming.headers, "x-forwarded-for");
     // Some hosts have read the header: Vercel's adapters report the address that is in it.
     if (forwarded !== undefined && !(incoming.address !== undefined && forwarded.includes(incoming.address))) {
       warned = true;
-      warnOfProxy(setting);
+      warnOfProxy(setting, trustsAll);
     }
+    // A framework keeps the port that some proxies write beside the address.
+    if (trusted !== undefined) return addressKey(withoutPort(trusted), options ?? {}) ?? addressed(incoming);
     const { socket } = incoming;
     if (socket === undefined || socket === null) return addressed(incoming);
     let key = cached.get(socket);
@@ -70,10 +72,10 @@ function addressOf(incoming: Incoming, options: ClientIpOptions | undefined): st
   return key;
 }
 
-function warnOfProxy(setting: string | undefined): void {
+function warnOfProxy(setting: string | undefined, trustsAll: boolean): void {
   const own = setting === undefined ? "" : `${setting}, or `;
-  console.warn(
-    "tidegate: a request has X-Forwarded-For, which is not read. If there is a proxy in front, all its clients " +
-      `share one limit: set ${own}client: { trust: 1 } for one proxy, or give a key.`,
-  );
+  const found = trustsAll
+    ? "every proxy is trusted, so a client that writes X-Forwarded-For chooses its address, and its limit"
+    : "a request has X-Forwarded-For, which is not read. If there is a proxy in front, all its clients share one limit";
+  console.warn(`tidegate: ${found}: set ${own}client: { trust: 1 } for one proxy, or give a key.`);
 }

@@ -75,5 +75,5 @@ function incomingOf(request: Request): Incoming {
   const { socket, headers, url } = request;
   const trust: unknown = request.app?.get?.("trust proxy");
   const trusted = trust === undefined || trust === false || trust === 0 ? undefined : request.ip;
-  return { socket, headers, url, trusted };
+  return { socket, headers, url, trusted, trustsAll: trust === true };
 }

@@ -5,6 +5,7 @@
  */
 import type { Context, Middleware } from "koa";
 import type { Limiter } from "../limiter/limiter.ts";
+import type { Incoming } from "./client.ts";
 import { gate } from "./gate.ts";
 import { errorOf, limitExchange } from "./node-response.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
@@ -43,7 +44,7 @@ export function rateLimit<N extends string>(limiter: Limiter<N>, options: KoaOpt
     const decide = async () =>
       limitExchange(made, {
         request: context,
-        incoming: { headers, socket, url, trusted: context.app.proxy ? context.ip : undefined },
+        incoming: { headers, socket, url, ...trustOf(context) },
         once: req,
         response: res,
         attach: (decision) => {
@@ -62,4 +63,11 @@ export function rateLimit<N extends string>(limiter: Limiter<N>, options: KoaOpt
     });
     if (allowed) await next();
   };
+}
+
+/** Koa takes the first address of the header, which its client may write, unless it knows how many proxies append one. */
+function trustOf(context: Context): Pick<Incoming, "trusted" | "trustsAll"> {
+  const { proxy, maxIpsCount, proxyIpHeader } = context.app;
+  if (!proxy) return {};
+  return { trusted: context.ip, trustsAll: !(maxIpsCount > 0) && /^x-forwarded-for$/i.test(proxyIpHeader) };
 }

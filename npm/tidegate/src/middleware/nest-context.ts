@@ -79,7 +79,7 @@ function overHttp(
   const { headers, socket, url } = request.raw ?? request;
   const trust = request.app?.get?.("trust proxy") ?? false;
   const trusts = request.ips !== undefined && (request.raw === undefined ? trust !== false && trust !== 0 : true);
-  const incoming = { headers, socket, url, trusted: trusts ? request.ip : undefined };
+  const incoming = { headers, socket, url, trusted: trusts ? request.ip : undefined, trustsAll: trust === true };
   if (response === undefined) return { request, incoming, once, response, exception: inGraphql };
   const target: HeaderTarget = {
     getHeader: (name) => response.getHeader(name),

@@ -71,6 +71,24 @@ for (const [version, express] of [
     expect(warned.mock.calls.map(String)).toEqual([expect.stringContaining('app.set("trust proxy", 1)')]);
   });
 
+  test(`Express ${version}: trust proxy: true, with which clients choose their address, is warned of once, where a request has the header`, async () => {
+    const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 9, period: MINUTE } });
+    const app = express();
+    app.set("trust proxy", true);
+    app.use(rateLimit(limits, { name: "api" }), rateLimit(limits, { name: "api", client: { trust: 1 } }));
+    app.get("/", (_request, response) => void response.end());
+    const server = await listen(createServer(app));
+    await fetch(server.url);
+    expect(warned).not.toHaveBeenCalled();
+    for (const address of ["192.0.2.1", "6.6.6.6, 192.0.2.1"])
+      await fetch(server.url, { headers: { "x-forwarded-for": address } });
+    expect(warned.mock.calls.map(String)).toEqual([
+      "tidegate: every proxy is trusted, so a client that writes X-Forwarded-For chooses its address, and its limit: " +
+        'set app.set("trust proxy", 1), or client: { trust: 1 } for one proxy, or give a key.',
+    ]);
+  });
+
   test(`Express ${version}: mounted on a path, it reads the query`, async () => {
     const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: MINUTE } });
     const app = express();

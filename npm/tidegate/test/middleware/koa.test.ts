@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import Koa from "koa";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type KoaOptions, rateLimit } from "../../src/middleware/koa.ts";
 import { headerOf, listen, orders } from "./handler.ts";
@@ -33,16 +33,25 @@ middlewareSuite("Koa 3", async (limiter, options) => {
   return listen(createServer(app.callback()));
 });
 
-test("with app.proxy the client is ctx.ip", async () => {
-  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
-  const app = new Koa({ proxy: true, maxIpsCount: 1 });
-  app.use(rateLimit(limits, { name: "api" }));
-  app.use((context) => {
-    context.body = "hello";
-  });
-  const server = await listen(createServer(app.callback()));
-  const from = async (address: string) => (await fetch(server.url, { headers: { "x-forwarded-for": address } })).status;
-  expect([await from("192.0.2.1"), await from("192.0.2.2"), await from("6.6.6.6, 192.0.2.1")]).toEqual([200, 200, 429]);
+test("with app.proxy the client is ctx.ip; without maxIpsCount clients choose it, and a warning names the setting", async () => {
+  const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const statuses = async (settings: ConstructorParameters<typeof Koa>[0], header = "x-forwarded-for") => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+    const app = new Koa({ proxy: true, ...settings });
+    app.use(rateLimit(limits, { name: "api" }));
+    app.use((context) => {
+      context.body = "hello";
+    });
+    const server = await listen(createServer(app.callback()));
+    const from = async (address: string) => (await fetch(server.url, { headers: { [header]: address } })).status;
+    return [await from("192.0.2.1"), await from("192.0.2.2"), await from("6.6.6.6, 192.0.2.1")];
+  };
+  expect(await statuses({ maxIpsCount: 1 })).toEqual([200, 200, 429]);
+  expect(await statuses({ proxyIpHeader: "X-Real-IP" }, "x-real-ip")).toEqual([200, 200, 200]);
+  expect(warned).not.toHaveBeenCalled();
+  expect(await statuses({})).toEqual([200, 200, 200]);
+  expect(warned.mock.calls.map(String)).toEqual([expect.stringContaining("so a client that writes X-Forwarded-For")]);
+  expect(String(warned.mock.calls)).toContain("set new Koa({ proxy: true, maxIpsCount: 1 }), or client: { trust: 1 }");
 });
 
 test("a request that is denied after its response began runs no further middleware, and ends", async () => {

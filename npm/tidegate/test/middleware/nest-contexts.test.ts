@@ -11,7 +11,7 @@ import { IoAdapter } from "@nestjs/platform-socket.io";
 import { WsAdapter } from "@nestjs/platform-ws";
 import { MessageBody, SubscribeMessage, WebSocketGateway } from "@nestjs/websockets";
 import { io } from "socket.io-client";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import type { AsyncStore } from "../../src/stores/contract.ts";
@@ -248,6 +248,21 @@ test("a socket of ws behind a proxy, which has no headers, needs a key: without 
   );
   expect(rateLimitGuard(define(), { ...trusting, key: () => "ada" }).canActivate(context)).toBe(true);
   expect(rateLimitGuard(define(), { name: "api", client: { trust: 0 } }).canActivate(context)).toBe(true);
+});
+
+test("trust proxy: true of Express, with which clients choose their address, is warned of", () => {
+  const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const response = { getHeader: () => undefined, setHeader: () => {} };
+  const warnings = (trust: unknown): number => {
+    const headers = { "x-forwarded-for": "192.0.2.1" };
+    const request = { headers, socket: {}, ip: "192.0.2.1", ips: ["192.0.2.1"], app: { get: () => trust } };
+    const switchToHttp = () => ({ getRequest: () => request, getResponse: () => response });
+    expect(
+      rateLimitGuard(define(), { name: "api" }).canActivate({ getType: () => "http", switchToHttp } as never),
+    ).toBe(true);
+    return warned.mock.calls.length;
+  };
+  expect([warnings(1), warnings("loopback"), warnings(true)]).toEqual([0, 0, 1]);
 });
 
 test("a handler without a request is an error that names the remedy", async () => {
