@@ -52,9 +52,6 @@ import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
 class Limits {
   readonly names: readonly string[];
   readonly #limits: ReadonlyMap<string, Limit>;
-  // NaN equals nothing, so the first call looks the name up, even `undefined`.
-  #lastName: unknown = Number.NaN;
-  #last: Limit | undefined;
 
   constructor(configs: Readonly<Record<string, Config>>) {
     const expected = "an object of limits by name";
@@ -74,11 +71,8 @@ class Limits {
   /** The limit of this name, or of the call's own config. */
   of(name: string, config: Config | undefined): Limit {
     if (config !== undefined) return callLimit(name, config);
-    if (name === this.#lastName) return this.#last as Limit;
     const limit = this.#limits.get(name);
     if (limit === undefined) throw unknownName(name, this.names);
-    this.#lastName = name;
-    this.#last = limit;
     return limit;
   }
 }
