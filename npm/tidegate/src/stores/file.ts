@@ -55,8 +55,7 @@ export class FileStore extends AddonStore {
 
   /** What the folder holds, and what this process has dropped from it. */
   stats(): FileStats {
-    const { keys, maxKeys, evicted, expired, bytes, syncError } = attempt("stats", this.path, () => this.held());
-    return { keys, maxKeys, evicted, expired, bytes, syncError };
+    return { syncError: undefined, ...attempt("stats", this.path, () => this.held()) };
   }
 
   /**

@@ -20,8 +20,7 @@ export class SharedStore extends AddonStore {
 
   /** What the process's table holds and has dropped, so far. */
   stats(): MemoryStats {
-    const { keys, maxKeys, evicted, expired, bytes } = this.held();
-    return { keys, maxKeys, evicted, expired, bytes };
+    return this.held();
   }
 }
 
