@@ -139,8 +139,8 @@ export const CALLERS = [
   ofConsole("stream.ts", "    for (const stream of this.#open) stream.end();\n", "", "console"),
   ofConsole("counts.ts", "null : this.#keys.text(name, key);", "null : key;"),
   ofConsole("counts.ts", "    return this.#keys.names;", "    return [...this.#byName.keys()];"),
-  one("policies/keys.ts", "&& arrayIn(only) === undefined", "", ["policies/keys.test.ts"]),
-  one("policies/keys.ts", "policies.tiersOf(name).length === 0", "true", ["policies/keys.test.ts"]),
+  one("policies/key-text.ts", "&& arrayIn(only) === undefined", "", ["policies/keys.test.ts"]),
+  one("policies/key-text.ts", "policies.tiersOf(name).length === 0", "true", ["policies/keys.test.ts"]),
   one("policies/target.ts", "values.length !== limitKeys.length", "false", ["policies/target.test.ts"]),
   one("cli/main.ts", "if (!(error instanceof UsageError) && !isInputError(error)) throw error;", "", cli("main")),
   // Defects that were there once, found by the simulation: a failing key opens the breaker for healthy ones, calls whose

@@ -5,7 +5,7 @@ import { LONGEST_TIMER } from "../../limit/duration.ts";
 import { InputError, StoreError } from "../../limit/errors.ts";
 import { LOOK } from "../../limit/evaluator.ts";
 import { Limit } from "../../limit/limit.ts";
-import { textOf } from "../../policies/keys.ts";
+import { textOf } from "../../policies/key-text.ts";
 import { clients } from "../clients.ts";
 import {
   type Arguments,

@@ -1,4 +1,4 @@
-/** The same for people: keys as their values. */
+/** Keys of policies as people read and write them. */
 import type { Config } from "../limit/config.ts";
 import { InputError } from "../limit/errors.ts";
 import { checkRules, type KeyValues, policyTarget, type Rules } from "./target.ts";
