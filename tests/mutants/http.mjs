@@ -256,7 +256,7 @@ export const HTTP = [
   one("middleware/fastify.ts", "if (request.raw === undefined)", "if (false)", FASTIFY),
   one("middleware/fastify.ts", "done(mistake);", "if (mistake) throw mistake;\n  done();", FASTIFY),
   one("middleware/client.ts", "addressKey(withoutPort(trusted)", "addressKey((trusted)", EXPRESS),
-  one("middleware/choice.ts", "limits.length === 0 || limits.length > MAX_REQUESTS", "false", GATE),
+  one("middleware/rule.ts", "limits.length === 0 || limits.length > MAX_REQUESTS", "false", GATE),
   one("middleware/options.ts", "if (known === SEVERAL) {", "if (false) {", GATE),
   one("middleware/rule.ts", "callLimit(typeof name", "void (typeof name", GATE),
   one(

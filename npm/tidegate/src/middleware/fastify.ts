@@ -10,7 +10,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
 import { gate } from "./gate.ts";
 import { goOn, limitExchange, type NodeExchange, type NodeResponse } from "./node-response.ts";
-import { slot } from "./slot.ts";
+import { privateField } from "./private-field.ts";
 import { choosesLimits, type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
 
 export { type FastifyHitStore, fastifyRateLimitStore } from "./drop-in/fastify-rate-limit.ts";
@@ -68,7 +68,7 @@ export type FastifyHook = (
  * Throws an `InputError` where an option is wrong.
  */
 export function rateLimit<N extends string>(limiter: Limiter<N>, options: FastifyOptions<NoInfer<N>>): FastifyHook {
-  const made = gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })', slot());
+  const made = gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })', privateField());
   const { denied } = options;
   return (request, reply, done) => {
     // `register` calls it with the instance.

@@ -7,7 +7,7 @@ import { ending, type NodeResponse } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
 import { outgoingOf, peerOf } from "./fetch-peer.ts";
 import type { Pending } from "../limit/pending.ts";
-import { slot } from "./slot.ts";
+import { privateField } from "./private-field.ts";
 
 /**
  * What is read of a request: of a `Request`, or of one that is not all of it by its type. That of Azure Functions has no
@@ -110,7 +110,7 @@ export type FetchDenied<R> = (request: R, denial: Denial) => Pending<Response>;
 /** Settings of {@link rateLimit}: {@link Options}. */
 export type FetchOptions<R, N extends string> = Options<R, N, FetchDenied<R>>;
 
-const decisions = slot<RequestDecision>();
+const decisions = privateField<RequestDecision>();
 
 /** The decision on a request; `undefined` where it was not limited. */
 export const decisionOf = (request: object): RequestDecision | undefined => decisions.get(Object(request) as object);

@@ -1,5 +1,5 @@
 /**
- * What a middleware does with a request, whatever the framework: chooses its limits (choice.ts), takes from them, and makes
+ * What a middleware does with a request, whatever the framework: chooses its limits (rule.ts), takes from them, and makes
  * the response of a denial. A framework's file passes requests on to it by node-response.ts or fetch-response.ts.
  */
 import { appendChecked, appendFields, type HeaderTarget, rateLimitHeaders } from "../http/fields.ts";
@@ -8,7 +8,7 @@ import type { AllDecision, Decision } from "../limit/decision.ts";
 import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import { type LimitOptions, type LimitRequest, unknownName } from "../limiter/options.ts";
-import { type Choose, chooserOf, isOne, type Taken } from "./choice.ts";
+import { type Choose, compileRules, isOne, type Taken } from "./rule.ts";
 import { clientKey, type Incoming } from "./client.ts";
 import { bindingDecision } from "./request-decision.ts";
 import {
@@ -24,7 +24,7 @@ import { type Blocker, escalated, type Escalation, escalation } from "./escalati
 import { follow, type Pending } from "../limit/pending.ts";
 import { checkSelection, isSelection, type Selection } from "./selection.ts";
 import { type Ledger, settleUp, type Worth } from "../limiter/settlement.ts";
-import type { Slot } from "./slot.ts";
+import type { PerObject } from "./private-field.ts";
 
 /** A request that was decided. */
 export class Admission<R> {
@@ -112,7 +112,7 @@ export class Gate<R> {
   readonly #limiter: Limiter;
   readonly #choose: Choose<R>;
   readonly #countDenial: CountDenial | undefined;
-  readonly #decided: Slot<true>;
+  readonly #decided: PerObject<true>;
   /** All names that a request's limits can have; `undefined` where a function or policies choose them. */
   readonly #names: readonly string[] | undefined;
   #reported = false;
@@ -122,7 +122,7 @@ export class Gate<R> {
     options: CheckedOptions<R>,
     choose: Choose<R>,
     countDenial: CountDenial | undefined,
-    decided: Slot<true>,
+    decided: PerObject<true>,
     names: readonly string[] | undefined,
   ) {
     this.options = options;
@@ -213,7 +213,7 @@ export function gate<R, N extends string, D>(
   limiter: Limiter<N>,
   options: Options<R, NoInfer<N>, D>,
   setting?: string,
-  decided: Slot<true> = new WeakMap<object, true>(),
+  decided: PerObject<true> = new WeakMap<object, true>(),
 ): Gate<R> {
   checkMounted(limiter);
   const checked = checkGateOptions(options);
@@ -228,7 +228,7 @@ export function gate<R, N extends string, D>(
   // An application's own limiter may have none.
   const { names: defined }: { names?: readonly string[] } = any;
   const names = defined && isFixed(options) ? [...new Set([...namesIn(options), ...defined])] : undefined;
-  return new Gate(any, checked, chooserOf(options, defined, address, checked.shadow), countDenial, decided, names);
+  return new Gate(any, checked, compileRules(options, defined, address, checked.shadow), countDenial, decided, names);
 }
 
 /** Counts denials by the option `block`, except those on limits that the selection itself blocks. */

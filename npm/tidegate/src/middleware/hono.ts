@@ -10,7 +10,7 @@ import { gate } from "./gate.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
 import { outgoingOf, peerOf } from "./fetch-peer.ts";
 import type { Pending } from "../limit/pending.ts";
-import { slot } from "./slot.ts";
+import { privateField } from "./private-field.ts";
 
 export { rateLimitBinding } from "./drop-in/binding.ts";
 export { type HitStore, honoRateLimiterStore, type LocalHitStore } from "./drop-in/hits.ts";
@@ -45,7 +45,7 @@ export function rateLimit<N extends string, E extends Env = any>(
   limiter: Limiter<N>,
   options: HonoOptions<NoInfer<N>, E>,
 ): MiddlewareHandler<E> {
-  const made = gate(limiter, options, undefined, slot());
+  const made = gate(limiter, options, undefined, privateField());
   const { denied } = options;
   return async (context, next) => {
     const { raw } = context.req;

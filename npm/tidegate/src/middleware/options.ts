@@ -9,8 +9,7 @@ import type { RequestDecision } from "./request-decision.ts";
 import type { EscalatingBlock } from "./escalation.ts";
 import { refuseForeign } from "./foreign-options.ts";
 import type { Pending } from "../limit/pending.ts";
-import { type InlineRule, type NamedRule, type Rule, RULE_FIELDS } from "./rule.ts";
-import type { Selection } from "./selection.ts";
+import { type InlineRule, type NamedRule, RULE_FIELDS, type Several } from "./rule.ts";
 import { notALimiter } from "../limiter/options.ts";
 import type { Worth } from "../limiter/settlement.ts";
 
@@ -101,12 +100,6 @@ export interface GateOptions<R, D> {
   /** Called with an error that no response can carry; default: the first one goes to `console.error`. */
   onError?: ((error: unknown) => unknown) | undefined;
 }
-
-/** Several limits: the same for all requests, a function of the request, or policies (`definePolicies`). */
-export type Several<R, N extends string> =
-  | readonly Rule<R, N>[]
-  | ((request: R) => Pending<readonly Rule<R, N>[]>)
-  | Selection<R>;
 
 /** Several limits on a request, taken all or nothing. */
 export interface SeveralOptions<R, N extends string, D> extends GateOptions<R, D> {

@@ -1,14 +1,15 @@
-/** A rule of the options: which limit, whose, how many tokens. */
+/** The rules of the options: which limits a request takes from, whose, how many tokens. */
 import { boundedKey } from "../http/key.ts";
 import type { Config } from "../limit/config.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { callLimit } from "../limit/limit.ts";
-import { checkDefined, keyed, type LimitRequest } from "../limiter/options.ts";
+import { checkDefined, keyed, type LimitRequest, MAX_REQUESTS } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";
 import { type Count, countOf } from "./count.ts";
 import { refuseForeign } from "./foreign-options.ts";
-import { follow, type Pending } from "../limit/pending.ts";
+import { follow, type Pending, together } from "../limit/pending.ts";
+import { isSelection, type Selection } from "./selection.ts";
 
 export interface RuleOptions<R> {
   /**
@@ -42,22 +43,34 @@ export interface NamedRule<R, N extends string> extends RuleOptions<R> {
 /** One limit on a request: which, whose, how many tokens. */
 export type Rule<R, N extends string> = InlineRule<R> | NamedRule<R, N>;
 
+/** Several limits: the same for all requests, a function of the request, or policies (`definePolicies`). */
+export type Several<R, N extends string> =
+  | readonly Rule<R, N>[]
+  | ((request: R) => Pending<readonly Rule<R, N>[]>)
+  | Selection<R>;
+
 export const RULE_FIELDS = ["name", "key", "count", "reserve", "config"] as const;
 const RULE = fieldTable(...RULE_FIELDS);
 
 /** Returns the limiter's request for a request of the framework. */
-export type CompiledRule<R, N extends string> = (request: R, incoming: Incoming) => Pending<LimitRequest<N>>;
+type CompiledRule<R> = (request: R, incoming: Incoming) => Pending<LimitRequest<string>>;
 
 /** Checks a rule once, against the limits that are defined. */
-export function compile<R, N extends string>(
-  rule: Rule<R, N>,
-  names: readonly N[] | undefined,
+function compileRule<R>(
+  rule: Rule<R, string>,
+  names: readonly string[] | undefined,
   address: (incoming: Incoming) => string,
-): CompiledRule<R, N> {
+): CompiledRule<R> {
   checkObject("limits", rule, "rules with a name");
   refuseForeign(rule, RULE);
   checkFields(rule, RULE, "a rule");
-  const { name, key, count = 1, reserve, config } = rule as Omit<NamedRule<R, N>, "config"> & Partial<InlineRule<R>>;
+  const {
+    name,
+    key,
+    count = 1,
+    reserve,
+    config,
+  } = rule as Omit<NamedRule<R, string>, "config"> & Partial<InlineRule<R>>;
   if (typeof name !== "string" && typeof name !== "function")
     throw new InputError("name", "a limit's name, or a function", name);
   if (typeof name === "string" && config === undefined) checkDefined(name, names);
@@ -81,12 +94,12 @@ export function compile<R, N extends string>(
           // Without the field where the limit has no key: the limiter refuses an undefined one.
           if (!extras) return key === undefined ? { name, count } : { name, key, count };
           return follow(configOf(request), (config) => {
-            if (config === undefined && names?.includes(name as N) === false) throw noConfig(name);
+            if (config === undefined && names?.includes(name) === false) throw noConfig(name);
             return { name, count, reserve, config, ...keyed(key) };
           });
         }),
       ),
-    ) as Pending<LimitRequest<N>>;
+    ) as Pending<LimitRequest<string>>;
 }
 
 const noConfig = (name: string): InputError =>
@@ -108,4 +121,52 @@ function compileKey<R>(
     throw new InputError("key", rule, found);
   };
   return (request) => follow(key(request) as Pending<unknown>, checked);
+}
+
+/** What a request takes: from one limit, or from several all or nothing; of none, it is not limited. */
+export type Taken = LimitRequest<string> | readonly LimitRequest<string>[];
+
+export const isOne = (taken: Taken): taken is LimitRequest<string> => !Array.isArray(taken);
+
+/** Chooses what a request takes. */
+export type Choose<R> = (request: R, incoming: Incoming) => Pending<Taken>;
+
+/** Checks the rules in the options once, and returns the function that chooses what a request takes. */
+export function compileRules<R>(
+  options: { readonly limits?: Several<R, string> | undefined },
+  names: readonly string[] | undefined,
+  address: (incoming: Incoming) => string,
+  shadow: boolean,
+): Choose<R> {
+  const { limits } = options;
+  if (limits === undefined) return compileRule(ruleOf<R>(options), names, address);
+  if (isSelection<R>(limits)) return (request, incoming) => limits.select(request, incoming, address, shadow);
+  const compiled = (rules: unknown): CompiledRule<R>[] =>
+    rulesIn<R>(rules).map((rule) => compileRule(rule, names, address));
+  const takenBy = (rules: readonly CompiledRule<R>[], request: R, incoming: Incoming): Pending<Taken> =>
+    together(rules.map((rule) => rule(request, incoming)));
+  if (typeof limits === "function") {
+    return (request, incoming) => follow(limits(request), (rules) => takenBy(compiled(rules), request, incoming));
+  }
+  const rules = compiled(limits);
+  return (request, incoming) => takenBy(rules, request, incoming);
+}
+
+/** The rule that the options themselves are. */
+function ruleOf<R>(options: object): Rule<R, string> {
+  const given = options as Record<string, unknown>;
+  return Object.fromEntries(
+    RULE_FIELDS.filter((field) => Object.hasOwn(given, field)).map((field) => [field, given[field]]),
+  ) as unknown as Rule<R, string>;
+}
+
+function rulesIn<R>(limits: unknown): Rule<R, string>[] {
+  if (!Array.isArray(limits))
+    throw new InputError("limits", "an array of rules, a function that returns one, or policies", limits);
+  if (limits.length === 0 || limits.length > MAX_REQUESTS) {
+    const got = limits.length === 0 ? "0; use `skip` for requests without a limit" : String(limits.length);
+    throw new InputError("limits", `1 to ${MAX_REQUESTS} rules`, limits, got);
+  }
+  // Not `map`, which skips the holes of an array.
+  return Array.from(limits as readonly Rule<R, string>[]);
 }

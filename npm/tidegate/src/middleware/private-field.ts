@@ -1,11 +1,11 @@
-/** A value that objects have, each its own. */
-export interface Slot<T> {
+/** A value of each object: a private field, or a `WeakMap`. */
+export interface PerObject<T> {
   get(object: object): T | undefined;
   set(object: object, value: T): void;
 }
 
 /** The object that a constructor returns gets the private fields of the class that extends it. */
-class Given {
+class ReturnsObject {
   constructor(object: object) {
     // biome-ignore lint/correctness/noConstructorReturn: the purpose of this class
     return object;
@@ -13,12 +13,12 @@ class Given {
 }
 
 /**
- * A slot of objects that each exist for one request: a private field of theirs, which no other code sees and no copy has. A
- * `WeakMap` is a slot, too, whose entries cost the garbage collector more than all else that middleware does with a request;
- * except in Express, which replaces the prototype of requests: a further field of such an object costs more than the entry.
+ * A field of objects that each exist for one request, which no other code sees and no copy has. An entry of a `WeakMap` costs
+ * the garbage collector more than all else that middleware does with a request; except in Express, which replaces the
+ * prototype of requests: a further field of such an object costs more than the entry.
  */
-export function slot<T>(): Slot<T> {
-  class Holder extends Given {
+export function privateField<T>(): PerObject<T> {
+  class Holder extends ReturnsObject {
     #value: T;
     constructor(object: object, value: T) {
       super(object);
