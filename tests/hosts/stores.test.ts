@@ -7,13 +7,18 @@ import { vectors } from "../stores/vectors.ts";
 
 describe("memory", () => storeSuite({ test, describe, create: () => memory(), vectors }));
 
+/** Each call waits for another number of turns. */
+function uneven(): () => Promise<void> {
+  let calls = 0;
+  return async () => {
+    for (let i = calls++ % 5; i >= 0; i--) await Promise.resolve();
+  };
+}
+
 /** The memory store behind promises, each call after another number of turns. */
 function later(): AsyncStore {
   const store = memory();
-  let calls = 0;
-  const turns = async (): Promise<void> => {
-    for (let i = calls++ % 5; i >= 0; i--) await Promise.resolve();
-  };
+  const turns = uneven();
   return {
     name: "later",
     sync: false,
@@ -70,10 +75,7 @@ class Rows {
 /** States in a Map, as one transaction that all calls share: only the store isolates them. */
 function shared(): Transaction {
   const states = new Map<string, State>();
-  let operations = 0;
-  const turns = async (): Promise<void> => {
-    for (let i = operations++ % 5; i >= 0; i--) await Promise.resolve();
-  };
+  const turns = uneven();
   return {
     get: (id) => turns().then(() => states.get(id) ?? null),
     set: (id, state) => turns().then(() => void states.set(id, state)),
