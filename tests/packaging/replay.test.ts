@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { lint, moduleTypeProblems } from "./checkers.ts";
+import { packageSuite } from "./package-suite.ts";
 import { forTests, install, output, root } from "./installed.ts";
 
 interface Report {
@@ -28,32 +28,21 @@ user.add(user.replay.tarball);
 const manifest = user.manifest("tidegate-replay");
 
 describe("the tarball of tidegate-replay", () => {
-  test("contains only its programs, their types, the wasm, the licences and the readme", () => {
+  packageSuite(user.replay, manifest, {
+    others: ["dist/generated/replay_bg.wasm"],
+    contains: ["dist/index.d.ts", "dist/cli.d.ts", "dist/generated/replay.d.ts"],
+    linked: ["plotters", "jiff", "serde-wasm-bindgen", "hdrhistogram"],
+  });
+
+  test("has no module that its programs do not use", () => {
     const modules = ["bin", "cli", "generated/replay", "help", "index", "log", "module", "options", "spool"];
-    const paths = user.replay.packed.files.map(({ path }) => path);
-    const code = paths.filter((path) => path.endsWith(".js")).sort();
-    expect(code).toEqual(modules.map((name) => `dist/${name}.js`));
-    const besides = ["LICENSE", "README.md", "THIRD-PARTY-LICENSES", "dist/generated/replay_bg.wasm", "package.json"];
-    expect(paths.filter((path) => !/\.(js|d\.ts)$/.test(path)).sort()).toEqual(besides);
-    expect(paths).toEqual(expect.arrayContaining(["dist/index.d.ts", "dist/cli.d.ts", "dist/generated/replay.d.ts"]));
+    const code = user.replay.packed.files.map(({ path }) => path).filter((path) => path.endsWith(".js"));
+    expect(code.sort()).toEqual(modules.map((name) => `dist/${name}.js`));
   });
 
-  test("runs nothing when it is installed, has no dependency, and runs on every system", () => {
-    const fields = ["scripts", "dependencies", "peerDependencies", "optionalDependencies", "os", "cpu", "libc"];
-    for (const field of fields) expect(manifest[field], field).toBeUndefined();
+  test("has no dependency", () => {
+    for (const field of ["dependencies", "peerDependencies"]) expect(manifest[field], field).toBeUndefined();
     expect(manifest["engines"]).toEqual({ node: ">=20.19" });
-  });
-
-  test("publint finds nothing, and the types are right for every way to resolve them", async () => {
-    expect(await lint(user.replay.tarball)).toEqual([]);
-    expect(moduleTypeProblems(user.replay.tarball)).toEqual([]);
-  });
-
-  test("names the licence of each linked crate", () => {
-    const notices = output("tar", ["-xzOf", user.replay.tarball, "package/THIRD-PARTY-LICENSES"]);
-    for (const crate of ["plotters", "jiff", "serde-wasm-bindgen", "hdrhistogram"]) {
-      expect(notices).toMatch(new RegExp(`^${crate} [\\d.]+, `, "m"));
-    }
   });
 
   test("is a library for `require` and `import`, and a program", async () => {

@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { start } from "../support/processes.ts";
-import { lint, moduleTypeProblems } from "./checkers.ts";
-import { forTests, install, output } from "./installed.ts";
+import { packageSuite } from "./package-suite.ts";
+import { forTests, install } from "./installed.ts";
 
 const user = forTests(install());
 const bin = join(user.folder, "node_modules/tidegate/dist/cli/bin.js");
@@ -13,33 +13,18 @@ user.add(user.tarball, user.serve.tarball);
 const manifest = user.manifest("tidegate-serve");
 
 describe("the tarball of tidegate-serve", () => {
-  test("contains its programs, their types, the list of bundled packages, the licences and the readme", () => {
-    const paths = user.serve.packed.files.map(({ path }) => path);
-    const besides = ["LICENSE", "README.md", "THIRD-PARTY-LICENSES", "dist/bundled.json", "package.json"];
-    expect(paths.filter((path) => !/^dist\/[\w-]+\.(js|d\.ts)$/.test(path)).sort()).toEqual(besides);
-    expect(paths).toEqual(expect.arrayContaining(["dist/bin.js", "dist/cli.js", "dist/cli.d.ts"]));
+  packageSuite(user.serve, manifest, {
+    others: ["dist/bundled.json"],
+    contains: ["dist/bin.js", "dist/cli.js", "dist/cli.d.ts"],
+    linked: ["hono", "ioredis", "pg", "prom-client", "zod"],
   });
 
-  test("runs nothing when it is installed, and depends on tidegate of its own version alone", () => {
-    for (const field of ["scripts", "optionalDependencies", "os", "cpu"])
-      expect(manifest[field], field).toBeUndefined();
+  test("depends on tidegate of its own version alone", () => {
     expect(manifest["dependencies"]).toEqual({ tidegate: manifest["version"] });
     const peers = ["@grpc/grpc-js", "tidegate-console"];
     const all = (value: unknown) => Object.fromEntries(peers.map((name) => [name, value]));
     expect(manifest["peerDependencies"]).toEqual(all(expect.any(String)));
     expect(manifest["peerDependenciesMeta"]).toEqual(all({ optional: true }));
-  });
-
-  test("publint finds nothing, and the types are right", async () => {
-    expect(await lint(user.serve.tarball)).toEqual([]);
-    expect(moduleTypeProblems(user.serve.tarball)).toEqual([]);
-  });
-
-  test("names the licence of each bundled package", () => {
-    const notices = output("tar", ["-xzOf", user.serve.tarball, "package/THIRD-PARTY-LICENSES"]);
-    const bundled = JSON.parse(output("tar", ["-xzOf", user.serve.tarball, "package/dist/bundled.json"])) as string[];
-    expect(bundled).toEqual(expect.arrayContaining(["hono", "ioredis", "pg", "prom-client", "zod"]));
-    for (const name of bundled) expect(notices).toMatch(new RegExp(`^${name.replace("/", "\\/")} [\\d.]+, `, "m"));
   });
 
   test("`tidegate serve` names the package where it is not installed, and is the same program where it is", async () => {
