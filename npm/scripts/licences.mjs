@@ -1,8 +1,7 @@
 // THIRD-PARTY-LICENSES: everything that is linked into a package, its licence, and the text of each licence once.
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { linked, MAIN, read } from "./linked.mjs";
-import { root, stop } from "./run.mjs";
+import { root } from "./run.mjs";
 
 const LINE = "=".repeat(80);
 
@@ -39,10 +38,4 @@ export function thirdParty(name) {
     ...[...texts].map(([text, of]) => `${LINE}\n${of.join(", ")}\n${LINE}\n\n${text}`),
     "",
   ].join("\n\n");
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const [name] = process.argv.slice(2);
-  if (name === undefined) stop(`node npm/scripts/licences.mjs ${MAIN.join("|")}|<platform>`);
-  process.stdout.write(thirdParty(name));
 }
