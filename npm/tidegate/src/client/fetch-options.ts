@@ -41,8 +41,8 @@ export interface FetchOptions<N extends string = string> {
   /** Longest wait for one retry, ms or a text such as `"1m"`; a response that requires more is returned. Default 60,000. */
   maxWait?: Duration | undefined;
   /**
-   * Longest wait of a request in total, ms or a text: own tokens, server's limits, retries. Default unlimited: where a
-   * server reports that nothing is left for an hour, the next request waits an hour.
+   * Longest wait of a request in total, ms or a text: own tokens, server's limits, `concurrency`, retries. Default
+   * unlimited: where a server reports that nothing is left for an hour, the next request waits an hour.
    */
   deadline?: Duration | undefined;
   /**

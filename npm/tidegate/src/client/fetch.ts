@@ -77,7 +77,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     const count = typeof countOf === "function" ? check("count", countOf(url, init), TOKENS) : countOf;
     const queue = queues.get(key);
     const restraint = queue.pace as Restraint;
-    const notAfter = options.deadline === undefined ? undefined : clock.now() + msOf(options.deadline);
+    const notAfter = clock.now() + msOf(options.deadline ?? Infinity);
     const repeatable =
       options.idempotent === undefined ? isIdempotent(facts) : check("idempotent", options.idempotent(url, init), FLAG);
     const mayRepeat = facts.replayable && repeatable;
@@ -99,7 +99,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
       const chosen = options.retry?.(response);
       if (chosen !== undefined) check("retry", chosen, FLAG);
       if (!(chosen ?? isDenied(response, reported))) return { response, at: undefined };
-      const longest = Math.min(maxWait, (notAfter ?? Infinity) - now);
+      const longest = Math.min(maxWait, notAfter - now);
       const at = retryTime(reported, now, { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` });
       if (at - now > maxWait) return { response, at: undefined };
       restraint.hold(at);
@@ -111,7 +111,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
       const call = { count, priority, signal, notAfter, isRetry };
       // No `await` until the next attempt is queued: meanwhile the queue would be idle.
       const { response, at } = await queue.run(call, () => exchange(attempt));
-      if (at === undefined || attempt >= retries || (notAfter !== undefined && at > notAfter)) return response;
+      if (at === undefined || attempt >= retries || at > notAfter) return response;
       void discard(response);
       notify(() => options.onRetry?.({ url, status: response.status, attempts: attempt + 1, wait: at - clock.now() }));
     }

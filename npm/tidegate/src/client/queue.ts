@@ -1,5 +1,5 @@
 /** The queue of one key: waiting.ts orders its calls, reserve.ts takes tokens ahead for them. */
-import { reasonOf } from "../limit/abort.ts";
+import { throwIfAborted } from "../limit/abort.ts";
 import { isPromise } from "../limit/realms.ts";
 import type { Decision } from "../limit/decision.ts";
 import { hasCode, RateLimitError } from "../limit/errors.ts";
@@ -17,7 +17,7 @@ export class QueueError extends Error {
   override readonly name = "QueueError";
   readonly code = "TIDEGATE_QUEUE";
   readonly reason: "full" | "closed" | "late";
-  /** Epoch ms at which the call would have run, for `"late"`. */
+  /** Epoch ms at which the call would have run at the earliest, for `"late"`. */
   readonly at: number | undefined;
 
   constructor(reason: QueueError["reason"], message: string, at?: number) {
@@ -50,8 +50,8 @@ export interface CallSettings {
   readonly count: number;
   readonly priority: number;
   readonly signal?: AbortSignal | undefined;
-  /** Epoch ms after which the call must not run. */
-  readonly notAfter?: number | undefined;
+  /** Epoch ms after which the call is not to run. */
+  readonly notAfter: number;
   /** Part of a call that was accepted before: a queue that is full or drained takes it. */
   readonly isRetry?: boolean | undefined;
 }
@@ -99,9 +99,8 @@ export class Queue {
    * synchronously, in its caller's async context, and in the queue's order.
    */
   run<R>(settings: CallSettings, work: () => R): Promise<Awaited<R>> {
-    const refusal = this.#refusal(settings);
-    if (refusal !== undefined) return refusal;
     return new Promise((resolve, reject) => {
+      this.#admit(settings);
       let go: () => void = () => undefined;
       const turn = new Promise<void>((released) => {
         go = released;
@@ -115,13 +114,14 @@ export class Queue {
     });
   }
 
-  #refusal({ signal, isRetry }: CallSettings): Promise<never> | undefined {
-    if (signal?.aborted === true) return Promise.reject(reasonOf(signal));
-    if (isRetry === true) return undefined;
-    if (this.#closed) return Promise.reject(new QueueError("closed", "the queue takes no more calls: it was drained"));
+  /** Throws where the queue refuses a call. */
+  #admit({ signal, isRetry }: CallSettings): void {
+    throwIfAborted(signal);
+    if (isRetry === true) return;
+    if (this.#closed) throw new QueueError("closed", "the queue takes no more calls: it was drained");
     const { maxQueued } = this.#parts;
-    if (this.#waiting.length < maxQueued) return undefined;
-    return Promise.reject(new QueueError("full", `the queue is full: ${maxQueued} calls wait (\`maxQueued\`)`));
+    if (this.#waiting.length < maxQueued) return;
+    throw new QueueError("full", `the queue is full: ${maxQueued} calls wait (\`maxQueued\`)`);
   }
 
   #add(call: QueuedCall): void {
@@ -152,7 +152,10 @@ export class Queue {
 
   /** Resolves once it is idle. */
   idle(): Promise<void> {
-    return this.isIdle ? Promise.resolve() : new Promise((resolve) => void this.#whenIdle.push(resolve));
+    return new Promise((resolve) => {
+      this.#whenIdle.push(resolve);
+      this.pump();
+    });
   }
 
   /** Refuses further calls; resolves once the queued ones have ended. */
@@ -184,12 +187,15 @@ export class Queue {
     if (due === undefined) return false;
     const at = Math.max(due, pace?.at(now) ?? now);
     if (at > now) {
+      if (this.#isLate(first, at)) return true;
       this.#alarm.set(at);
       return false;
     }
     this.#alarm.clear();
     if (semaphore !== undefined && !semaphore.tryAcquire()) {
+      if (this.#isLate(first, now + 1)) return true;
       semaphore.whenFree(this.#pump);
+      if (first.notAfter < Infinity) this.#alarm.set(first.notAfter);
       return false;
     }
     this.#reserve?.use(first.count, now);
@@ -212,14 +218,11 @@ export class Queue {
       this.#refuse(call, isOutage ? decision.cause : new RateLimitError(this.#parts.source?.name ?? "", decision));
       return;
     }
-    const { notAfter } = call;
-    if (notAfter !== undefined && this.#waiting.has(call)) {
-      const now = this.#parts.clock.now();
-      const at = Math.max(this.#reserve?.end ?? now, this.#parts.pace?.at(now) ?? now);
-      if (at > notAfter) {
-        const message = `the call would run ${Math.ceil(at - notAfter)} ms after it may (\`maxWait\`, \`deadline\`)`;
-        this.#giveUp([call], new QueueError("late", message, at));
-      }
+    // One that overtakes others uses their tokens: whether it is late is known when it is the first.
+    if (call.notAfter < Infinity && !this.#waiting.overtakes(call)) {
+      const { clock, pace } = this.#parts;
+      const now = clock.now();
+      this.#isLate(call, Math.max(this.#reserve?.end ?? now, pace?.at(now) ?? now));
     }
     // A call that left while its tokens were being reserved could not return them then.
     this.#reserve?.giveBack();
@@ -229,7 +232,16 @@ export class Queue {
   /** Rejects the call whose reservation failed; where it has run on another's tokens, the newest call. */
   #refuse(call: QueuedCall, error: unknown): void {
     const refused = this.#waiting.has(call) ? call : this.#waiting.newest();
-    this.#giveUp(refused === undefined ? [] : [refused], error);
+    this.#giveUp([refused ?? call], error);
+  }
+
+  /** Rejects the call if it would run after it may. */
+  #isLate(call: QueuedCall, at: number): boolean {
+    const { notAfter } = call;
+    if (at <= notAfter) return false;
+    const message = `the call would run ${Math.ceil(at - notAfter)} ms late (\`maxWait\`, \`deadline\`)`;
+    this.#drop([call], new QueueError("late", message, at));
+    return true;
   }
 
   #remove(call: QueuedCall): void {
@@ -237,8 +249,13 @@ export class Queue {
     if (call.signal !== undefined) this.#signals.remove(call.signal, call);
   }
 
-  /** Rejects calls that have not run; their tokens serve later calls. */
   #giveUp(calls: Iterable<QueuedCall>, reason: unknown): void {
+    this.#drop(calls, reason);
+    this.pump();
+  }
+
+  /** Rejects calls that have not run; their tokens serve later calls. */
+  #drop(calls: Iterable<QueuedCall>, reason: unknown): void {
     for (const call of calls) {
       if (!this.#waiting.has(call)) continue;
       this.#remove(call);
@@ -246,7 +263,6 @@ export class Queue {
       call.reject(reason);
     }
     this.#reserve?.giveBack();
-    this.pump();
   }
 }
 

@@ -77,7 +77,7 @@ function flowOf(limit: ConfigOrLimit, clock: Clock) {
   const source = sourcesOf(limit, () => clock.now())();
   const queue = new Queue({ clock, source, maxQueued: Infinity });
   return {
-    take: (count: number) => queue.run({ count, priority: DEFAULT_PRIORITY }, () => undefined),
+    take: (count: number) => queue.run({ count, priority: DEFAULT_PRIORITY, notAfter: Infinity }, () => undefined),
     /** Rejects what waits. */
     close: (reason: unknown): void => queue.clear(reason),
   };

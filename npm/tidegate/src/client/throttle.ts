@@ -109,8 +109,7 @@ function queued<T, A extends unknown[], R>(
     const key = turn.key ?? (options.key === undefined ? undefined : check("key", options.key(...args), STRING));
     const signal = turn.signal ?? options.signal?.(...args);
     if (signal !== undefined) check("signal", signal, SIGNAL);
-    const maxWait = turn.maxWait ?? options.maxWait;
-    const notAfter = maxWait === undefined ? undefined : clock.now() + msOf(maxWait);
+    const notAfter = clock.now() + msOf(turn.maxWait ?? options.maxWait ?? Infinity);
     const settings = { count: count ?? 1, priority: priority ?? DEFAULT_PRIORITY, signal, notAfter };
     return queues.get(key).run(settings, () => fn.apply(self, args));
   }

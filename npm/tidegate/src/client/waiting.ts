@@ -64,6 +64,11 @@ export class WaitingCalls<T extends Waiting> {
     for (let first = this.first(); first !== undefined; first = this.first()) yield first;
   }
 
+  /** Whether it precedes a call of lower priority. */
+  overtakes({ priority, rank }: T): boolean {
+    return this.#levels.slice(0, priority).some(({ last }) => (last?.rank ?? 0) > rank);
+  }
+
   has(call: T): boolean {
     return call.rank !== -1;
   }

@@ -68,7 +68,7 @@ test.each([0, 100])(
       made++;
       return { clock: fakeClock(START), maxQueued: 1 };
     });
-    const call = { count: 1, priority: 5 };
+    const call = { count: 1, priority: 5, notAfter: Infinity };
     for (let i = 0; i < hanging; i++) void queues.get(`hangs ${i}`).run(call, () => new Promise(() => undefined));
     for (let i = 0; i < 5000; i++) await queues.get(`idle ${i}`).run(call, () => undefined);
     for (let i = 0; i < 4000; i++) queues.get(`idle ${i}`);
