@@ -105,6 +105,7 @@ export const CALLERS = [
   one("client/queue.ts", "if (this.#isLate(first, at)) return true;", "", client("max-wait")),
   one("client/queue.ts", "if (this.#isLate(first, now + 1)) return true;", "", client("max-wait")),
   one("client/queue.ts", "!this.#waiting.overtakes(call)", "true", client("max-wait")),
+  one("client/fetch-request.ts", "document?.baseURI ?? ", "", RETRIES),
   one("client/semaphore.ts", "        this.#waiting.delete(attempt);\n", "", SEMAPHORE),
   one("client/semaphore.ts", "      if (held) this.release();", "      this.release();", SEMAPHORE),
   one("client/single-flight.ts", "      ofOwner.delete(key);\n", "", SINGLE),

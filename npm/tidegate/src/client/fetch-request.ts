@@ -51,9 +51,10 @@ function isReplayable(body: unknown): boolean {
 
 export function factsOf(input: Input, init: Init | undefined): Facts {
   const request = isRequest(input) ? input : undefined;
-  const base = (globalThis as { location?: { href?: string } }).location?.href;
+  const { document, location } = globalThis as { document?: { baseURI?: string }; location?: { href?: string } };
   return {
-    url: new URL(request?.url ?? String(input), base),
+    // A document with <base>, or a frame without a URL of its own, has another base than its location.
+    url: new URL(request?.url ?? String(input), document?.baseURI ?? location?.href),
     method: (init?.method ?? request?.method ?? "GET").toUpperCase(),
     // `null` is none, in place of the request's.
     signal: (init?.signal === undefined ? request?.signal : init.signal) ?? undefined,

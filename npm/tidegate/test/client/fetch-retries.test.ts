@@ -107,3 +107,24 @@ test("a `retry` that returns a promise fails the request, with its name", async 
   const fetch = createFetch({ clock, fetch: send, retry: (async () => true) as never });
   await expect(fetch(URL_)).rejects.toThrow("`retry` must be true or false; got a promise");
 });
+
+test.each([
+  [
+    "with <base>",
+    { baseURI: "https://cdn.example.com/app/" },
+    "https://app.example.com/",
+    "https://cdn.example.com/app/a",
+  ],
+  ["of a frame with srcdoc", { baseURI: "https://app.example.com/" }, "about:srcdoc", "https://app.example.com/a"],
+  ["of a worker", undefined, "https://app.example.com/worker.js", "https://app.example.com/a"],
+])("a relative URL in a document %s is that of the host's fetch", async (_, document, href, expected) => {
+  vi.stubGlobal("document", document);
+  vi.stubGlobal("location", { href });
+  const seen: string[] = [];
+  const key = (url: URL) => {
+    seen.push(url.href);
+    return url.origin;
+  };
+  await createFetch({ key, fetch: async () => new Response("") })("a");
+  expect(seen).toEqual([expected]);
+});
