@@ -47,10 +47,10 @@ const inReadme = () =>
 
 const inGuide = () =>
   table(
-    ["where it runs", "store", "import", "a call costs", "what can be lost", "`shards`"],
+    ["where it runs", "store", "a call costs", "what can be lost", "`shards`"],
     STORES.map((store) => {
-      const { entry, call, where, trips, lost, shards } = store;
-      return [where, linked(call, store, ""), `\`${entry}\``, trips, lost, shards];
+      const { call, where, trips, lost, shards } = store;
+      return [where, linked(call, store, ""), trips, lost, shards];
     }),
   );
 
