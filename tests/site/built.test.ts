@@ -24,6 +24,16 @@ test("has every page", () => {
   for (const crate of ["core", "table", "policy"]) expect(html).toContain(`rust/tidegate_${crate}/index.html`);
 });
 
+test("each page has a description of its own, which search engines show", () => {
+  const guides = ours.filter((page) => !/^(api|source|playground)\/|^404/.test(page));
+  const described = guides.map((page) => [
+    page,
+    /<meta name="description" content="([^"]*)"/.exec(read(page))?.[1] ?? "",
+  ]);
+  expect(described.filter(([, text = ""]) => text.length < 30 || text.length > 170)).toEqual([]);
+  expect(new Set(described.map(([, text]) => text)).size).toBe(guides.length);
+});
+
 test("an API page starts with the entry's main function, and ends with types", () => {
   const api = join(dist, "..", "api/tidegate");
   for (const [file, first] of Object.entries({

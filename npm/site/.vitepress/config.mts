@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { type DefaultTheme, defineConfig } from "vitepress";
 import { FOLDERS } from "../folders.mjs";
 import { searchOptions } from "../search.mjs";
+import { describe } from "./describe.mts";
 import { sourceLinks } from "./links.mts";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -33,6 +34,11 @@ export default defineConfig({
   outDir: "dist",
   cacheDir: "node_modules/.cache/vitepress",
   srcExclude: ["**/node_modules/**", "dist/**"],
+  transformPageData: ({ filePath, description }) => {
+    if (description === "" && existsSync(here(`../${filePath}`)))
+      return { description: describe(readFileSync(here(`../${filePath}`), "utf8")) };
+    return undefined;
+  },
   cleanUrls: false,
   // Cargo and Vite write these beside the pages. tests/site follows these links in the built site.
   ignoreDeadLinks: [/^\/(rust|playground)\//],
@@ -51,6 +57,7 @@ export default defineConfig({
       },
     },
     outline: { level: [2, 3] },
+    notFound: { title: "Page not found", quote: "The search finds every page.", linkText: "First page", linkLabel: "First page" },
     externalLinkIcon: false,
     nav: [
       { text: "Start", link: "/start/node", activeMatch: "^/(start|frameworks)/" },
