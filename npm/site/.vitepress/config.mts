@@ -57,7 +57,12 @@ export default defineConfig({
       },
     },
     outline: { level: [2, 3] },
-    notFound: { title: "Page not found", quote: "The search finds every page.", linkText: "First page", linkLabel: "First page" },
+    notFound: {
+      title: "Page not found",
+      quote: "The search finds every page.",
+      linkText: "First page",
+      linkLabel: "First page",
+    },
     externalLinkIcon: false,
     nav: [
       { text: "Start", link: "/start/node", activeMatch: "^/(start|frameworks)/" },
