@@ -1,6 +1,6 @@
 //! `decide`, the hot call, written directly on Node-API.
 
-use crate::key::KeyBytes;
+use crate::key::append;
 use crate::thread::{Kept, with_limit};
 use napi::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,7 +87,8 @@ fn answer(arguments: &Arguments) -> Option<u32> {
 fn long(arguments: &Arguments, limit: u32, flags: u32) -> Option<u32> {
     let mut room = [0; MAX_KEY_BYTES + 2];
     let units = arguments.units(2, &mut room)?;
-    let status = KeyBytes::of(units).map(|key| with_key(limit, flags, Some(key.as_slice())));
+    let mut key = Vec::with_capacity(units.len());
+    let status = append(units, &mut key).map(|()| with_key(limit, flags, Some(&key)));
     Some(status.unwrap_or(KEY_TOO_LONG))
 }
 

@@ -1,57 +1,29 @@
-//! Converts a JavaScript string to the bytes that the table hashes.
+//! Converts JavaScript strings to the bytes that the table hashes.
 
 use tidegate_core::MAX_KEY_BYTES;
 
-/// A key's bytes on the stack: generalized UTF-8, so that lone surrogates stay distinct.
-pub(crate) struct KeyBytes {
-    bytes: [u8; MAX_KEY_BYTES],
-    length: usize,
+/// Appends a key's UTF-16 units as generalized UTF-8, so that lone surrogates stay distinct; `None` where it exceeds the
+/// longest key.
+pub(crate) fn append(units: &[u16], bytes: &mut Vec<u8>) -> Option<()> {
+    let from = bytes.len();
+    if units.iter().fold(0, |seen, unit| seen | unit) < 128 {
+        bytes.extend(units.iter().map(|unit| *unit as u8));
+    } else {
+        append_encoded(units, bytes);
+    }
+    (bytes.len() - from <= MAX_KEY_BYTES).then_some(())
 }
 
-impl KeyBytes {
-    /// The bytes of these UTF-16 units; `None` where they exceed the longest key.
-    #[inline]
-    pub(crate) fn of(units: &[u16]) -> Option<KeyBytes> {
-        let mut key = KeyBytes { bytes: [0; MAX_KEY_BYTES], length: units.len() };
-        let ascii = units.iter().fold(0, |seen, unit| seen | unit) < 128;
-        if !ascii {
-            return KeyBytes::encoded(units);
-        }
-        for (byte, unit) in key.bytes.get_mut(..units.len())?.iter_mut().zip(units) {
-            *byte = *unit as u8;
-        }
-        Some(key)
-    }
-
-    #[cold]
-    fn encoded(units: &[u16]) -> Option<KeyBytes> {
-        let mut key = KeyBytes { bytes: [0; MAX_KEY_BYTES], length: 0 };
-        for character in char::decode_utf16(units.iter().copied()) {
-            match character {
-                Ok(character) => key.push(character.encode_utf8(&mut [0; 4]).as_bytes())?,
-                Err(lone) => {
-                    let unit = lone.unpaired_surrogate();
-                    key.push(&[
-                        0xe0 | (unit >> 12) as u8,
-                        0x80 | (unit >> 6 & 0x3f) as u8,
-                        0x80 | (unit & 0x3f) as u8,
-                    ])?;
-                }
+#[cold]
+fn append_encoded(units: &[u16], bytes: &mut Vec<u8>) {
+    for character in char::decode_utf16(units.iter().copied()) {
+        match character {
+            Ok(character) => bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            Err(lone) => {
+                let unit = lone.unpaired_surrogate();
+                bytes.extend([0xe0 | (unit >> 12) as u8, 0x80 | (unit >> 6 & 0x3f) as u8, 0x80 | (unit & 0x3f) as u8]);
             }
         }
-        Some(key)
-    }
-
-    fn push(&mut self, part: &[u8]) -> Option<()> {
-        let end = self.length + part.len();
-        self.bytes.get_mut(self.length..end)?.copy_from_slice(part);
-        self.length = end;
-        Some(())
-    }
-
-    #[inline]
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
     }
 }
 
@@ -60,7 +32,8 @@ mod tests {
     use super::*;
 
     fn bytes(text: &[u16]) -> Option<Vec<u8>> {
-        KeyBytes::of(text).map(|key| key.as_slice().to_vec())
+        let mut bytes = b"before".to_vec();
+        append(text, &mut bytes).map(|()| bytes.split_off(6))
     }
 
     #[test]

@@ -1,26 +1,44 @@
 //! Calls on several keys: all or nothing, and batches of independent ones.
 
-use crate::key::KeyBytes;
+use crate::key::append;
 use crate::thread::{Kept, store, with_limit, with_limits};
 use napi::bindgen_prelude::{Float64Array, Uint16Array, Uint32Array};
 use napi::{Error, Result};
 use napi_derive::napi;
+use std::ops::Range;
 use tidegate_core::{Decision, check_now};
 use tidegate_table::{All, Member};
 use tidegate_wire::{BROKEN, NO_KEY, NUMBERS, OK, call, refuse, write_decision};
 
-/// The concatenated keys in `units`, given the end of each.
-fn keys(units: &[u16], ends: &[u32]) -> Result<Vec<Option<KeyBytes>>> {
-    let mut from = 0;
-    let key = |end: &u32| {
-        if *end == NO_KEY {
-            return Ok(None);
+/// The keys of a call, one after another.
+struct Keys {
+    bytes: Vec<u8>,
+    /// Where each is; `None` for an absent one.
+    places: Vec<Option<Range<usize>>>,
+}
+
+impl Keys {
+    /// The concatenated keys in `units`, given the end of each.
+    fn read(units: &[u16], ends: &[u32]) -> Result<Keys> {
+        let mut keys = Keys { bytes: Vec::with_capacity(units.len()), places: Vec::with_capacity(ends.len()) };
+        let mut from = 0;
+        for end in ends {
+            if *end == NO_KEY {
+                keys.places.push(None);
+                continue;
+            }
+            let begins = keys.bytes.len();
+            let key = units.get(from..*end as usize).and_then(|key| append(key, &mut keys.bytes));
+            key.ok_or_else(|| Error::from_reason("a key is too long"))?;
+            keys.places.push(Some(begins..keys.bytes.len()));
+            from = *end as usize;
         }
-        let part = units.get(from..*end as usize).and_then(KeyBytes::of);
-        from = *end as usize;
-        part.map(Some).ok_or_else(|| Error::from_reason("a key is too long"))
-    };
-    ends.iter().map(key).collect()
+        Ok(keys)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> {
+        self.places.iter().map(|place| place.clone().and_then(|place| self.bytes.get(place)))
+    }
 }
 
 fn write_all(decisions: &[Decision], answers: &mut [f64]) {
@@ -42,7 +60,7 @@ pub(crate) fn all(
     now: f64,
     takes: bool,
 ) -> Result<Vec<f64>> {
-    let keys = keys(&units, &ends)?;
+    let keys = Keys::read(&units, &ends)?;
     // Safety: the call is synchronous, so JavaScript does not use the array meanwhile.
     let answers = unsafe { answers.as_mut() };
     Ok(match take_all(number, &limits, &keys, answers, now, takes) {
@@ -57,7 +75,7 @@ pub(crate) fn all(
 fn take_all(
     number: u32,
     limits: &[u32],
-    keys: &[Option<KeyBytes>],
+    keys: &Keys,
     answers: &[f64],
     now: f64,
     takes: bool,
@@ -70,9 +88,8 @@ fn take_all(
     }
     with_limits(|known| {
         let mut members = Vec::with_capacity(requests.len());
-        for ((limit, key), numbers) in limits.iter().zip(keys).zip(requests) {
+        for ((limit, key), numbers) in limits.iter().zip(keys.iter()).zip(requests) {
             let kept = known.get(*limit as usize).and_then(Option::as_ref).ok_or(BROKEN)?;
-            let key = key.as_ref().map(KeyBytes::as_slice);
             members.push(Member::new(&kept.limit, key, numbers[0], numbers[1] == 1.0));
         }
         store.take_all(&members, now, takes)
@@ -91,14 +108,14 @@ pub(crate) fn many(
     count: f64,
     flags: u32,
 ) -> Result<u32> {
-    let keys = keys(&units, &ends)?;
+    let keys = Keys::read(&units, &ends)?;
     let one = match call(now, count, flags) {
         Ok(call) => call,
         Err(status) => return Ok(status),
     };
     // Safety: the call is synchronous, so JavaScript does not use the array meanwhile.
     let answers = unsafe { answers.as_mut() };
-    let keys: Vec<_> = keys.iter().map(|key| key.as_ref().map(KeyBytes::as_slice)).collect();
+    let keys: Vec<_> = keys.iter().collect();
     let decided = with_limit(limit, |Kept { limit, store }| store.decide_many(limit, &keys, one));
     Ok(match decided.unwrap_or(Err(BROKEN)) {
         Ok(decisions) => {
