@@ -22,12 +22,10 @@ pub(crate) fn version() -> String {
 }
 
 /// Keeps a store with the doubles for its numbers: a `Float64Array` on an `ArrayBuffer` of its own.
-fn opened(numbers: Float64Array, place: Place) -> Result<u32> {
-    let data = numbers.as_ref();
-    if data.len() != NUMBERS {
-        return Err(Error::from_reason("eight doubles are needed for numbers"));
-    }
-    let at = data.as_ptr() as *mut [f64; NUMBERS];
+fn opened(mut numbers: Float64Array, place: Place) -> Result<u32> {
+    // Safety: the addon is called by one thread at a time, and JavaScript does not use the doubles meanwhile.
+    let doubles: Option<&mut [f64; NUMBERS]> = unsafe { numbers.as_mut() }.try_into().ok();
+    let at = ptr::from_mut(doubles.ok_or_else(|| Error::from_reason("eight doubles are needed for numbers"))?);
     // The reference of the wrapper is never released, so the doubles outlive the last call of the thread.
     std::mem::forget(numbers);
     // Safety: eight doubles, kept alive by the reference above; an ArrayBuffer's memory does not move.
