@@ -45,13 +45,17 @@ pub(crate) fn open_shared(numbers: Float64Array, max_keys: u32) -> Result<u32> {
 /// Opens a folder. A `max_keys` of 0 and a negative `sync` keep the setting; a `sync` of 0 is always, any other is the
 /// ms between snapshots. Returns the store's number on this thread.
 #[napi(catch_unwind)]
-pub(crate) fn open_file(numbers: Float64Array, path: String, max_keys: u32, sync: f64) -> Result<u32> {
+pub(crate) fn open_file(env: Env, numbers: Float64Array, path: String, max_keys: u32, sync: f64) -> Result<u32> {
     let every = |ms: u32| if ms == 0 { Sync::Always } else { Sync::Every(ms) };
     let sync = (sync >= 0.0).then(|| every(sync as u32));
     let options = Options { max_keys: (max_keys > 0).then_some(max_keys), sync };
     let failed = |error: FileError| Error::from_reason(error.to_string());
     let folder = tidegate_file::open(Path::new(&path), options).map_err(failed)?;
-    opened(numbers, Place::Folder(RefCell::new(Some(folder))))
+    let number = opened(numbers, Place::Folder(RefCell::new(Some(folder))))?;
+    // Before the thread ends. Its destructors run under a lock on Windows that the folder's thread needs to end, and closing
+    // waits for that.
+    env.add_env_cleanup_hook(number, close)?;
+    Ok(number)
 }
 
 /// Closes a folder for this thread; the last one of the process makes a snapshot. The process's table stays open.
