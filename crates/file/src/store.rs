@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// States of a folder, and those that this process has dropped from it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Stats {
     /// States held now.
     pub keys: u64,

@@ -114,19 +114,37 @@ pub(crate) struct StoreStats {
     pub sync_error: Option<String>,
 }
 
+impl From<tidegate_table::Stats> for StoreStats {
+    fn from(stats: tidegate_table::Stats) -> StoreStats {
+        StoreStats {
+            keys: stats.keys as f64,
+            max_keys: stats.max_keys as f64,
+            evicted: stats.evicted as f64,
+            expired: stats.expired as f64,
+            bytes: stats.bytes as f64,
+            sync_error: None,
+        }
+    }
+}
+
+impl From<tidegate_file::Stats> for StoreStats {
+    fn from(stats: tidegate_file::Stats) -> StoreStats {
+        StoreStats {
+            keys: stats.keys as f64,
+            max_keys: stats.max_keys as f64,
+            evicted: stats.evicted as f64,
+            expired: stats.expired as f64,
+            bytes: stats.bytes as f64,
+            sync_error: stats.sync_error,
+        }
+    }
+}
+
 /// Counts of a store. Throws where a folder cannot be read.
 #[napi(catch_unwind)]
 pub(crate) fn stats(number: u32) -> Result<StoreStats> {
     let store = store(number).ok_or_else(|| Error::from_reason("there is no such store"))?;
-    let stats = store.stats().map_err(|_| Error::from_reason(store.fault()))?;
-    Ok(StoreStats {
-        keys: stats.keys as f64,
-        max_keys: stats.max_keys as f64,
-        evicted: stats.evicted as f64,
-        expired: stats.expired as f64,
-        bytes: stats.bytes as f64,
-        sync_error: stats.sync_error,
-    })
+    store.stats().map_err(|_| Error::from_reason(store.fault()))
 }
 
 /// Adds the hot call to the exports.

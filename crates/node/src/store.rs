@@ -1,9 +1,10 @@
 //! A store of JavaScript: the numbers that its calls pass, and its table or folder.
 
+use crate::open::StoreStats;
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 use tidegate_core::Decision;
-use tidegate_file::{FileError, FileStore, Stats};
+use tidegate_file::{FileError, FileStore};
 use tidegate_table::{All, Call, Limit, Member, SharedTable};
 use tidegate_wire::{FAILED, NUMBERS};
 
@@ -96,15 +97,7 @@ impl Store {
         self.on(|table| table.reset(limit, key), |folder| folder.reset(limit, key))
     }
 
-    pub(crate) fn stats(&self) -> Result<Stats, u32> {
-        let of = |stats: tidegate_table::Stats| Stats {
-            keys: stats.keys as u64,
-            max_keys: stats.max_keys as u64,
-            evicted: stats.evicted,
-            expired: stats.expired,
-            bytes: stats.bytes as u64,
-            sync_error: None,
-        };
-        self.on(|table| of(table.stats()), FileStore::stats)
+    pub(crate) fn stats(&self) -> Result<StoreStats, u32> {
+        self.on(|table| table.stats().into(), |folder| Ok(folder.stats()?.into()))
     }
 }
