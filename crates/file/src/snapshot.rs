@@ -5,7 +5,7 @@
 //! killed process loses nothing, since the system has its writes.
 
 use crate::error::FileError;
-use crate::open::is_removed;
+use crate::open::{is_removed, tried};
 use crate::options::{DEFAULT_SYNC, Sync};
 use crate::private;
 use heed::{CompactionOption, Env, WithoutTls};
@@ -110,7 +110,7 @@ fn age(folder: &Path) -> Option<Duration> {
 fn make(folder: &Path, env: &Env<WithoutTls>) -> Result<bool, FileError> {
     let fail = |error: io::Error| FileError::io(folder, "a snapshot cannot be written", &error);
     let turn = private::open(&folder.join("snapshot.lock"), false).map_err(fail)?;
-    if turn.try_lock().is_err() {
+    if !tried(folder, turn.try_lock())? {
         return Ok(false);
     }
     let copy = folder.join("snapshot.tmp");
