@@ -100,9 +100,9 @@ impl SharedTable {
 
     /// One call on one limit and key.
     pub fn decide(&self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Decision {
-        let digest = limit.digest(key);
+        let (digest, bucket) = (limit.digest(key), limit.bucket(key));
         let mut segment = self.lock(self.segment_of(digest));
-        let (decision, new) = segment.decide(digest, &limit.bucket(key), &call);
+        let (decision, new) = segment.decide(digest, &bucket, &call);
         if let Some(entry) = new {
             self.insert(&mut segment, entry, call.now);
         }
