@@ -1,6 +1,6 @@
 //! Calls on a table.
 
-use crate::engine::{NO_KEY, SAME_KEY, get, key_of, put, with, with_key};
+use crate::engine::{SAME_KEY, get, key_of, put, with, with_key};
 use tidegate_table::Table;
 use tidegate_wire::{BROKEN, call, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -94,7 +94,6 @@ pub fn reset(table: u32, limit: u32, length: u32) -> u32 {
             return BROKEN;
         };
         table.reset(limit, key_of(&engine.key, length));
-        engine.last.0 = NO_KEY;
         0
     })
 }
