@@ -51,7 +51,7 @@ mod verify;
 
 pub use error::FileError;
 pub use open::open;
-pub use options::{DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Sync};
+pub use options::{DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, SyncMode};
 pub use store::{FileStore, Stats};
 
 /// The code in README.md runs.

@@ -3,7 +3,7 @@
 use crate::disk;
 use crate::error::FileError;
 use crate::fork;
-use crate::options::{self, DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Settings, Sync, map_size};
+use crate::options::{self, DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Settings, SyncMode, map_size};
 use crate::private;
 use crate::row;
 use crate::snapshot;
@@ -135,10 +135,10 @@ fn size(folder: &Path) -> Result<u64, FileError> {
 }
 
 /// Maps the whole file. A process that mapped less could not read what another one writes behind that.
-fn environment(folder: &Path, sync: Sync) -> Result<Env<WithoutTls>, FileError> {
+fn environment(folder: &Path, sync: SyncMode) -> Result<Env<WithoutTls>, FileError> {
     let bytes = size(folder)?;
     let mut flags = EnvFlags::WRITE_MAP | EnvFlags::NO_READ_AHEAD;
-    if sync != Sync::Always {
+    if sync != SyncMode::Always {
         flags |= EnvFlags::NO_SYNC;
     }
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
@@ -166,7 +166,7 @@ fn first(folder: &Path, wanted: Options) -> Result<Parts, FileError> {
     }
     let found = check(folder, &path)?;
     let settings = Settings {
-        max_keys: wanted.max_keys.unwrap_or(found.max_keys).max(1),
+        max_keys: wanted.max_keys.unwrap_or(found.max_keys),
         sync: wanted.sync.unwrap_or(found.sync),
         ..found
     };

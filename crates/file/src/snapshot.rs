@@ -6,7 +6,7 @@
 
 use crate::error::FileError;
 use crate::open::{is_removed, tried};
-use crate::options::{DEFAULT_SYNC, Sync};
+use crate::options::{DEFAULT_SYNC, SyncMode};
 use crate::private;
 use heed::{CompactionOption, Env, WithoutTls};
 use std::fs::{self, File};
@@ -52,7 +52,7 @@ fn run() -> String {
 }
 
 /// Stores in the folder which run of the system writes from now on, and how it syncs.
-pub(crate) fn note(folder: &Path, sync: Sync) -> Result<(), FileError> {
+pub(crate) fn note(folder: &Path, sync: SyncMode) -> Result<(), FileError> {
     let text = format!("{}\n{sync}\n", run());
     let note = || {
         // By a rename: if the process is killed meanwhile, the previous file remains.
@@ -67,9 +67,9 @@ pub(crate) fn note(folder: &Path, sync: Sync) -> Result<(), FileError> {
 }
 
 /// Whether the processes that have the folder open sync each commit.
-pub(crate) fn noted_sync(folder: &Path) -> Sync {
+pub(crate) fn noted_sync(folder: &Path) -> SyncMode {
     let noted = fs::read_to_string(folder.join("run")).unwrap_or_default();
-    if noted.lines().nth(1) == Some("always") { Sync::Always } else { DEFAULT_SYNC }
+    if noted.lines().nth(1) == Some("always") { SyncMode::Always } else { DEFAULT_SYNC }
 }
 
 /// Whether the data file may mix different moments: it was written in another run of the system, without syncs.
@@ -77,7 +77,7 @@ fn doubtful(folder: &Path) -> bool {
     let noted = fs::read_to_string(folder.join("run")).unwrap_or_default();
     let then = noted.lines().next().unwrap_or_default();
     let now = run();
-    noted_sync(folder) != Sync::Always && !now.is_empty() && then != now
+    noted_sync(folder) != SyncMode::Always && !now.is_empty() && then != now
 }
 
 /// Replaces a missing or doubtful data file by the last snapshot. No other process may have the folder open.
@@ -155,13 +155,13 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn start(folder: &Path, env: &Env<WithoutTls>, owner: &Arc<File>, sync: Sync) -> Keeper {
+    pub(crate) fn start(folder: &Path, env: &Env<WithoutTls>, owner: &Arc<File>, sync: SyncMode) -> Keeper {
         let error: Arc<Mutex<Option<String>>> = Arc::default();
-        let Sync::Every(ms) = sync else { return Keeper { stop: None, thread: None, error } };
+        let SyncMode::Every(ms) = sync else { return Keeper { stop: None, thread: None, error } };
         let (stop, stopped) = channel();
         let (env, last_error, folder) = (env.clone(), Arc::clone(&error), folder.to_owned());
         let owner = Arc::clone(owner);
-        let tick = tick(ms);
+        let tick = tick(ms.get());
         let run = move || {
             let mut kept = 0;
             loop {

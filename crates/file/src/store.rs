@@ -131,7 +131,7 @@ impl FileStore {
             let mut writing = Writing {
                 rows: self.rows,
                 txn: self.env.write_txn()?,
-                max_keys: u64::from(self.settings.max_keys),
+                max_keys: u64::from(self.settings.max_keys.get()),
                 changed: false,
                 evicted: 0,
                 expired: 0,
@@ -215,7 +215,7 @@ impl FileStore {
         let rows = self.reading(|states| Ok(self.rows.len(&states.txn)?))?;
         Ok(Stats {
             keys: rows.saturating_sub(OWN_ROWS),
-            max_keys: u64::from(self.settings.max_keys),
+            max_keys: u64::from(self.settings.max_keys.get()),
             evicted: self.evicted.load(Relaxed),
             expired: self.expired.load(Relaxed),
             bytes: self.env.info().map_size as u64,
@@ -228,13 +228,14 @@ impl FileStore {
 mod tests {
     use super::*;
     use crate::{Options, open};
+    use std::num::NonZeroU32;
     use tidegate_core::{Config, Kind, Policy};
 
     /// A reader keeps all later pages, so the file fills.
     #[test]
     fn a_call_waits_for_pages_that_a_reader_holds_before_it_fails() {
         let folder = std::env::temp_dir().join(format!("tidegate-file-full-{}", std::process::id()));
-        let store = open(&folder, Options { max_keys: Some(1), sync: None }).expect("a store");
+        let store = open(&folder, Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
         let config = Config { rate: 1e9, period: 1e12, ..Config::new(Kind::TokenBucket) };
         let limit = Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"));
         let take = || store.decide(&limit, None, Call::at(1.8e12));
@@ -257,7 +258,7 @@ mod tests {
     #[test]
     fn a_thread_opens_the_folder_once_another_has_closed_it() {
         let folder = std::env::temp_dir().join(format!("tidegate-file-closing-{}", std::process::id()));
-        let options = Options { max_keys: Some(1), sync: None };
+        let options = Options { max_keys: Some(NonZeroU32::MIN), sync: None };
         let store = open(&folder, options).expect("a store");
         // As in a drop that has come so far.
         let FileStore { env, owner, .. } = std::sync::Arc::into_inner(store).expect("the only one");

@@ -2,6 +2,7 @@
 
 mod temporary;
 
+use std::num::NonZeroU32;
 use temporary::{NOW, Temporary};
 use tidegate_core::{Config, Kind, MAX_SKEW_MS, Policy};
 use tidegate_file::{FileStore, Options};
@@ -22,7 +23,7 @@ fn take(store: &FileStore, limit: &Limit, key: &str, count: f64, now: f64) -> bo
 #[test]
 fn swings_of_ten_minutes_mint_nothing_where_full_states_are_dropped() {
     let folder = Temporary::new();
-    let mut store = folder.open_with(Options { max_keys: Some(1000), sync: None }).expect("a store");
+    let mut store = folder.open_with(Options { max_keys: NonZeroU32::new(1000), sync: None }).expect("a store");
     let limit = limit(&store);
     let mut granted = 0.0;
     let mut evicted = 0;
@@ -45,7 +46,7 @@ fn swings_of_ten_minutes_mint_nothing_where_full_states_are_dropped() {
 #[test]
 fn an_evicted_state_grants_one_capacity_and_no_more() {
     let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: Some(1), sync: None }).expect("a store");
+    let store = folder.open_with(Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
     let limit = limit(&store);
     assert!(take(&store, &limit, "hot", 60.0, NOW + 10.0 * MINUTE));
     assert!(take(&store, &limit, "other", 60.0, NOW + 10.0 * MINUTE));
@@ -60,7 +61,7 @@ fn an_evicted_state_grants_one_capacity_and_no_more() {
 fn the_instant_of_a_broken_clock_is_ignored_and_one_at_the_largest_skew_is_not() {
     for (ahead, then) in [(2.0 * MAX_SKEW_MS, true), (MAX_SKEW_MS, false)] {
         let folder = Temporary::new();
-        let store = folder.open_with(Options { max_keys: Some(1), sync: None }).expect("a store");
+        let store = folder.open_with(Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
         let limit = limit(&store);
         assert!(take(&store, &limit, "ahead", 60.0, NOW + ahead));
         // Each takes the place of the one before.
@@ -73,7 +74,7 @@ fn the_instant_of_a_broken_clock_is_ignored_and_one_at_the_largest_skew_is_not()
 #[test]
 fn an_earlier_instant_does_not_replace_a_later_one() {
     let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: Some(2), sync: None }).expect("a store");
+    let store = folder.open_with(Options { max_keys: NonZeroU32::new(2), sync: None }).expect("a store");
     let limit = limit(&store);
     let charge = |key: &str, count: f64| {
         let call = Call { op: Op::Charge, count, ..Call::at(NOW) };

@@ -6,8 +6,8 @@ use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use temporary::{NOW, Temporary, bucket, granted};
-use tidegate_file::{Options, Sync, open};
+use temporary::{NOW, Temporary, bucket, every, granted};
+use tidegate_file::{Options, SyncMode, open};
 use tidegate_table::Call;
 
 fn write(folder: &Temporary, keys: usize) {
@@ -193,11 +193,10 @@ fn a_truncated_or_foreign_file_is_reported_as_corrupt() {
 #[test]
 fn after_a_power_cut_the_last_snapshot_is_restored() {
     let folder = Temporary::new();
-    let every = |ms| Options { max_keys: None, sync: Some(Sync::Every(ms)) };
     write(&folder, 50);
     // Later writes are in no snapshot.
     let snapshot = fs::read(folder.0.join("snapshot.mdb")).expect("a snapshot");
-    let store = folder.open_with(every(1000)).expect("a store");
+    let store = folder.open_with(Options { max_keys: None, sync: Some(every(1000)) }).expect("a store");
     assert_eq!(granted(&store, &bucket(&store, 3.0), "key 7", 2), 2);
     drop(store);
     // In the same run of the system, the writes of a killed process are kept.
@@ -223,7 +222,7 @@ fn after_a_power_cut_the_last_snapshot_is_restored() {
 #[test]
 fn a_write_is_followed_by_a_snapshot_and_without_one_none_is_made() {
     let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: None, sync: Some(Sync::Every(20)) }).expect("a store");
+    let store = folder.open_with(Options { max_keys: None, sync: Some(every(20)) }).expect("a store");
     let snapshot = folder.0.join("snapshot.mdb");
     let deadline = Instant::now() + Duration::from_secs(60);
     let made = || {
@@ -264,7 +263,7 @@ fn a_data_file_without_a_note_of_its_run_is_kept_and_a_missing_one_is_made() {
 #[test]
 fn a_snapshot_that_fails_is_reported_until_one_is_made() {
     let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: None, sync: Some(Sync::Every(3)) }).expect("a store");
+    let store = folder.open_with(Options { max_keys: None, sync: Some(every(3)) }).expect("a store");
     let limit = bucket(&store, 1e9);
     let blocked = folder.0.join("snapshot.tmp");
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -290,7 +289,7 @@ fn a_snapshot_that_fails_is_reported_until_one_is_made() {
 #[test]
 fn a_folder_that_is_always_synced_loses_nothing_and_has_no_snapshot() {
     let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: None, sync: Some(Sync::Always) }).expect("a store");
+    let store = folder.open_with(Options { max_keys: None, sync: Some(SyncMode::Always) }).expect("a store");
     assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 2);
     drop(store);
     fs::write(folder.0.join("run"), "another run\nalways\n").expect("a file");

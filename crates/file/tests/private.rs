@@ -10,8 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use temporary::{Temporary, bucket, granted};
-use tidegate_file::{Options, Sync};
+use temporary::{Temporary, bucket, every, granted};
+use tidegate_file::Options;
 
 /// The permissions of other users that files were created with, and lost only later: until then anyone could open them.
 #[cfg(target_os = "linux")]
@@ -44,7 +44,7 @@ fn files(folder: &Path) -> Vec<(String, u32)> {
 }
 
 fn used(folder: &Temporary) {
-    let store = folder.open_with(Options { max_keys: None, sync: Some(Sync::Every(1000)) }).expect("a store");
+    let store = folder.open_with(Options { max_keys: None, sync: Some(every(1000)) }).expect("a store");
     assert!(granted(&store, &bucket(&store, 3.0), "ann", 1) <= 1);
 }
 

@@ -5,13 +5,14 @@
 mod temporary;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::num::NonZeroU32;
 use std::os::unix::fs::MetadataExt;
 use temporary::{Temporary, bucket, granted};
 use tidegate_file::Options;
 
 #[test]
 fn all_blocks_of_the_data_file_are_reserved_or_the_folder_is_refused() {
-    let options = Options { max_keys: Some(1), sync: None };
+    let options = Options { max_keys: Some(NonZeroU32::MIN), sync: None };
     let folder = Temporary::new();
     let store = folder.open_with(options).expect("a store");
     let bytes = store.stats().expect("stats").bytes;

@@ -2,10 +2,11 @@
 
 mod temporary;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
-use temporary::{NOW, Temporary, bucket, granted};
+use temporary::{NOW, Temporary, bucket, every, granted};
 use tidegate_core::{Config, Kind, Policy};
-use tidegate_file::{Options, Sync};
+use tidegate_file::{Options, SyncMode};
 use tidegate_table::{Call, Limit, Member, Op, Table};
 
 #[test]
@@ -42,19 +43,20 @@ fn threads_take_exactly_the_capacity() {
 #[test]
 fn a_folder_that_is_open_is_joined_and_other_settings_are_refused() {
     let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: Some(50), sync: None }).expect("a store");
+    let store = folder.open_with(Options { max_keys: NonZeroU32::new(50), sync: None }).expect("a store");
     assert!(Arc::ptr_eq(&store, &folder.open()));
-    let same = Options { max_keys: Some(50), sync: Some(Sync::Every(1000)) };
+    let same = Options { max_keys: NonZeroU32::new(50), sync: Some(every(1000)) };
     assert!(Arc::ptr_eq(&store, &folder.open_with(same).expect("the same settings")));
     let other = Temporary::new();
     assert_ne!(other.open().secret(), store.secret());
     assert!(Arc::ptr_eq(&store, &folder.open()), "another folder was opened meanwhile");
-    let got = folder.open_with(Options { max_keys: Some(51), sync: None }).expect_err("another size");
+    let got = folder.open_with(Options { max_keys: NonZeroU32::new(51), sync: None }).expect_err("another size");
     assert!(got.contains("it is open with `maxKeys` 50, and 51 was requested"), "{got}");
-    let got = folder.open_with(Options { max_keys: None, sync: Some(Sync::Always) }).expect_err("another sync");
+    let got = folder.open_with(Options { max_keys: None, sync: Some(SyncMode::Always) }).expect_err("another sync");
     assert!(got.contains("it is open with `sync` every 1000 ms, and always was requested"), "{got}");
     drop(store);
-    let store = folder.open_with(Options { max_keys: Some(51), sync: Some(Sync::Always) }).expect("alone");
+    let store =
+        folder.open_with(Options { max_keys: NonZeroU32::new(51), sync: Some(SyncMode::Always) }).expect("alone");
     assert_eq!(store.stats().expect("stats").max_keys, 51);
     assert_eq!(granted(&store, &bucket(&store, 2.0), "ann", 3), 2);
 }
@@ -80,7 +82,7 @@ fn denied_and_checked_calls_write_nothing() {
 #[test]
 fn without_room_the_fullest_of_all_states_goes_where_they_are_few() {
     let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: Some(20), sync: None }).expect("a store");
+    let store = folder.open_with(Options { max_keys: NonZeroU32::new(20), sync: None }).expect("a store");
     let limit = bucket(&store, 1000.0);
     for i in 0..19 {
         let call = Call { op: Op::Charge, count: 5000.0, ..Call::at(NOW) };
@@ -145,7 +147,7 @@ fn random_calls_are_decided_as_in_memory() {
 #[test]
 fn a_flood_of_new_keys_stays_within_max_keys_and_evicts_no_debtor() {
     let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: Some(500), sync: None }).expect("a store");
+    let store = folder.open_with(Options { max_keys: NonZeroU32::new(500), sync: None }).expect("a store");
     let limit = bucket(&store, 1000.0);
     let debtors: Vec<String> = (0..20).map(|i| format!("debtor {i}")).collect();
     for debtor in &debtors {
@@ -171,7 +173,8 @@ fn a_flood_of_new_keys_stays_within_max_keys_and_evicts_no_debtor() {
 #[test]
 fn a_folder_is_mapped_whole_where_max_keys_was_larger_before() {
     let folder = Temporary::new();
-    let open = |max_keys| folder.open_with(Options { max_keys: Some(max_keys), sync: None }).expect("a store");
+    let open =
+        |max_keys| folder.open_with(Options { max_keys: NonZeroU32::new(max_keys), sync: None }).expect("a store");
     let bytes = open(200_000).stats().expect("stats").bytes;
     let store = open(1000);
     assert_eq!(store.stats().expect("stats").bytes, bytes);
@@ -202,7 +205,7 @@ fn full_states_are_dropped_in_passing() {
 #[test]
 fn after_many_writes_and_evictions_the_file_is_sound_when_reopened() {
     let folder = Temporary::new();
-    let open = || folder.open_with(Options { max_keys: Some(3000), sync: None }).expect("a sound file");
+    let open = || folder.open_with(Options { max_keys: NonZeroU32::new(3000), sync: None }).expect("a sound file");
     let mut random = 88_172_645_463_325_252_u64;
     let mut next = |below: u64| {
         random ^= random << 13;

@@ -7,8 +7,8 @@ mod temporary;
 use std::ffi::{c_int, c_void};
 use std::fs;
 use std::sync::Mutex;
-use temporary::{Temporary, bucket, granted};
-use tidegate_file::{Options, Sync};
+use temporary::{Temporary, bucket, every, granted};
+use tidegate_file::{Options, SyncMode};
 
 /// The names of the files synced so far, and `map` for a mapped one. A renamed file has the name at its sync.
 static SYNCED: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -70,8 +70,8 @@ fn in_folder(folder: &Temporary) -> &str {
 #[test]
 fn each_commit_is_synced_or_a_snapshot_of_it() {
     let folder = Temporary::new();
-    let always = || folder.open_with(Options { max_keys: None, sync: Some(Sync::Always) }).expect("a store");
-    let hourly = || folder.open_with(Options { max_keys: None, sync: Some(Sync::Every(3_600_000)) }).expect("a store");
+    let always = || folder.open_with(Options { max_keys: None, sync: Some(SyncMode::Always) }).expect("a store");
+    let hourly = || folder.open_with(Options { max_keys: None, sync: Some(every(3_600_000)) }).expect("a store");
 
     let store = always();
     let limit = bucket(&store, 3.0);

@@ -8,9 +8,10 @@ use napi::{Env, Error, Result, sys};
 use napi_derive::napi;
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::ptr;
-use tidegate_file::{FileError, Options, Sync};
+use tidegate_file::{FileError, Options, SyncMode};
 use tidegate_table::{Limit, SharedTable};
 use tidegate_wire::{BROKEN, NUMBERS, policy};
 
@@ -46,9 +47,8 @@ pub(crate) fn open_shared(numbers: Float64Array, max_keys: u32) -> Result<u32> {
 /// ms between snapshots. Returns the store's number on this thread.
 #[napi(catch_unwind)]
 pub(crate) fn open_file(env: Env, numbers: Float64Array, path: String, max_keys: u32, sync: f64) -> Result<u32> {
-    let every = |ms: u32| if ms == 0 { Sync::Always } else { Sync::Every(ms) };
-    let sync = (sync >= 0.0).then(|| every(sync as u32));
-    let options = Options { max_keys: (max_keys > 0).then_some(max_keys), sync };
+    let sync = (sync >= 0.0).then(|| NonZeroU32::new(sync as u32).map_or(SyncMode::Always, SyncMode::Every));
+    let options = Options { max_keys: NonZeroU32::new(max_keys), sync };
     let failed = |error: FileError| Error::from_reason(error.to_string());
     let folder = tidegate_file::open(Path::new(&path), options).map_err(failed)?;
     let number = opened(numbers, Place::Folder(RefCell::new(Some(folder))))?;

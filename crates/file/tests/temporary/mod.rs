@@ -1,11 +1,12 @@
 //! A temporary folder for each test, and limits on it.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tidegate_core::{Config, Kind, Policy};
-use tidegate_file::{FileStore, Options, open};
+use tidegate_file::{FileStore, Options, SyncMode, open};
 use tidegate_table::{Call, Limit};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -31,6 +32,11 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Syncs by a snapshot within `ms`.
+pub(crate) fn every(ms: u32) -> SyncMode {
+    SyncMode::Every(NonZeroU32::new(ms).expect("above 0"))
 }
 
 /// A bucket of `capacity` tokens that refills one token per hour.
