@@ -151,7 +151,11 @@ export const STORES = [
   redis("upstash.ts", "upstash")('error.message.indexOf(", command was: ")', "-1"),
   redis("upstash.ts", "upstash")("if (commands.length === MOST_COMMANDS) open = undefined;", ""),
   redisStore("suite", "store")("latest?.is(action, start, isShard) === true", "latest !== undefined"),
-  redisStore("suite", "store", "denials")("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
+  redisStore(
+    "suite",
+    "store",
+    "denials",
+  )("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
   redisStore("cluster")(", call, at, start)", ", call, at, start, 0)"),
   redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),
   redis("pipeline.ts", "cluster")("entries.length > 1 && isOfKeys(messageOf(error))", "false"),

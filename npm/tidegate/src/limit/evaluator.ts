@@ -3,7 +3,15 @@ import { decisionOf, refusal } from "../engine/answer.ts";
 import { NAME_EXPECTS } from "../engine/generated/bounds.ts";
 import { INPUT_ERROR, KINDS, OP, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
 import { checkObject } from "./checks.ts";
-import { type Config, numberError, type OnStoreError, type Policy, readConfig, startNumber, writePolicy } from "./config.ts";
+import {
+  type Config,
+  numberError,
+  type OnStoreError,
+  type Policy,
+  readConfig,
+  startNumber,
+  writePolicy,
+} from "./config.ts";
 import type { Decision, Op, Operation, State } from "./decision.ts";
 import { InputError } from "./errors.ts";
 

@@ -151,12 +151,7 @@ export class RedisStore implements AsyncStore {
     return limit.project(answer.before, answer.now, limit.start(key));
   }
 
-  async #one(
-    action: Action,
-    shard: number | undefined,
-    now: number | undefined,
-    deadline: Deadline,
-  ): Promise<Answer> {
+  async #one(action: Action, shard: number | undefined, now: number | undefined, deadline: Deadline): Promise<Answer> {
     const [answer] = await this.#send([this.#requestOf(action, shard)], now, deadline);
     return answer as Answer;
   }

@@ -33,7 +33,6 @@ export interface Transaction {
  */
 export const SLACK = 60_000;
 
-
 /** What a call decides, and the states that it would write. */
 interface Plan {
   readonly decision: Decision;

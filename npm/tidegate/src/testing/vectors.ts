@@ -133,9 +133,7 @@ function differences(got: Result, expected: Result, about: string): string[] {
     if (is !== should) wrong.push(`${about}: ${field} should be ${should}, not ${is}`);
   }
   const results = (got["decisions"] ?? []) as readonly Result[];
-  const inner = decisions.flatMap((decision, i) =>
-    differences(results[i] ?? null, decision, `${about}, request ${i}`),
-  );
+  const inner = decisions.flatMap((decision, i) => differences(results[i] ?? null, decision, `${about}, request ${i}`));
   return [...wrong, ...inner];
 }
 
