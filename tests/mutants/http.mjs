@@ -249,7 +249,7 @@ export const HTTP = [
   one("middleware/express.ts", "once: request,", "once: undefined,", EXPRESS),
   one(
     "middleware/express.ts",
-    "return { socket, headers, url, trusted };",
+    "return { socket, headers, url, trusted, trustsAll: trust === true };",
     "return { socket, headers, trusted };",
     EXPRESS,
   ),
@@ -280,7 +280,7 @@ export const HTTP = [
   one("middleware/hono.ts", "settle(context.res.status, context.error);", "settle(context.res.status);", HONO),
   one("middleware/hono.ts", "context.executionCtx.waitUntil(work);", "", HONO),
   one("middleware/koa.ts", "once: req,", "once: undefined,", KOA),
-  one("middleware/koa.ts", "trusted: ip,", "trusted: undefined,", KOA),
+  one("middleware/koa.ts", "trusted: context.ip,", "trusted: undefined,", KOA),
   one("middleware/koa.ts", "if (allowed) await next();", "await next();", KOA),
   one("middleware/node.ts", "      void made.report(error);\n", "", NODE),
   one("middleware/node.ts", "if (!response.headersSent) response.statusCode = 500;", "", NODE),

@@ -81,17 +81,14 @@ export function headerValues(name: string, { headers }: Incoming): readonly stri
  * `n[]` as `n` (qs, as in Express 4); to others it is absent. So such a text is listed twice: as if it were repeated.
  */
 export function queryValues(name: string, { url = "" }: Incoming): readonly string[] {
-  const at = url.search(/[?#]/);
-  if (at < 0) return [];
+  const [, query = "", rest = ""] = /^[^?#]*(\?[^#]*)?(#.*)?/s.exec(url) as RegExpExecArray;
+  const beyond = rest === "" ? [] : [(query + rest).slice(1), rest.slice(rest.indexOf("?") + 1)];
   const values: string[] = [];
-  const [query, ...behind] = url.slice(at).split("#") as [string, ...string[]];
-  const read = (text: string, isQuery: boolean): void =>
+  for (const text of [query, ...beyond]) {
     new URLSearchParams(text).forEach((value, found) => {
-      if (found === name && isQuery) values.push(value);
-      else if ([`${name}[`, `[${name}]`].some((start) => `${found}[`.startsWith(start))) values.push(value, value);
+      if (found === name && text === query) values.push(value);
+      else if (`${found}[`.startsWith(`${name}[`) || found.startsWith(`[${name}]`)) values.push(value, value);
     });
-  read(query, true);
-  const rest = behind.join("#");
-  for (const text of [rest, rest.slice(rest.indexOf("?") + 1)]) read(text, false);
+  }
   return values;
 }
