@@ -9,7 +9,7 @@ const [FETCH, FIELDS, THROTTLE] = [
   client("throttle", "laws"),
 ];
 const [EXTREMES, RETRIES] = [client("fetch-extremes"), client("fetch-retries")];
-const OBJECTS = client("object-streams");
+const [OBJECTS, STANDSTILL] = [client("object-streams"), client("standstill")];
 const [SEMAPHORE, SINGLE, STREAMS] = [client("semaphore"), client("single-flight"), client("streams")];
 const [REMOTE, CLOCK] = ["react/remote.test.ts", "react/clock-offset.test.ts"];
 const cli = (name) => `cli/${name}.test.ts`;
@@ -48,6 +48,8 @@ export const CALLERS = [
   one("limiter/budget.ts", "await settle(actual ?? estimate);", "await settle(actual ?? 0);", BUDGET),
   one("limiter/budget.ts", "    await settle(0);\n", "", BUDGET),
   one("limiter/budget.ts", "    throwIfAborted(signal);\n    value", "    value", BUDGET),
+  one("limiter/budget.ts", "    if (signal?.aborted === true) return resolve();\n", "", BUDGET),
+  one("limiter/budget.ts", "  throwIfAborted(signal);\n  const taken", "  const taken", BUDGET),
   one("limiter/budget.ts", "reserve: wait > 0", "reserve: true", BUDGET),
   // A `fetch` that waits.
   one("client/fetch.ts", "const retries = mayRepeat ? maxRetries : 0;", "const retries = maxRetries;", FETCH),
@@ -96,6 +98,9 @@ export const CALLERS = [
     "Infinity",
     THROTTLE,
   ),
+  one("client/reserve.ts", "      .catch(() => undefined)\n", "", THROTTLE),
+  one("client/reserve.ts", "if (this.#state !== null) this.#state = {", "if (false) this.#state = {", STANDSTILL),
+  one("client/reserve.ts", "    this.#slots.cut(this.#spare + count, sent - (this.#offset ?? 0));\n", "", STANDSTILL),
   one(
     "client/queue.ts",
     "      this.#queues.delete(key);\n",
@@ -109,6 +114,7 @@ export const CALLERS = [
   one("client/semaphore.ts", "        this.#waiting.delete(attempt);\n", "", SEMAPHORE),
   one("client/semaphore.ts", "      if (held) this.release();", "      this.release();", SEMAPHORE),
   one("client/single-flight.ts", "      ofOwner.delete(key);\n", "", SINGLE),
+  one("client/streams.ts", "abort: (reason) => writer.abort(reason),", "", STREAMS),
   one("client/streams.ts", "at += size)", "at += bytes.byteLength)", STREAMS),
   one("client/streams.ts", "    cancel: close,\n", "", OBJECTS),
   one("client/streams.ts", "return take(count);", "return take(1);", OBJECTS),
@@ -116,6 +122,7 @@ export const CALLERS = [
   // Pages.
   one("react/remote.ts", "behind <= 0 || behind > OVERTAKEN_MS", "true", REMOTE),
   one("react/remote.ts", 'learned.reason === "exceeds capacity"', "false", REMOTE),
+  one("react/remote.ts", "if (!entry.watchers.delete(changed)) return;", "entry.watchers.delete(changed);", REMOTE),
   one("react/remote.ts", "entry.again || (left > 0", "(left > 0", REMOTE),
   one("react/clock-offset.ts", "if (roundTrip / 2 > this.error()) return;", "", CLOCK),
   one("react/clock-offset.ts", "    this.#error = Infinity;\n    return true;", "    return true;", CLOCK),

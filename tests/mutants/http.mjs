@@ -143,6 +143,7 @@ export const HTTP = [
     GATE,
     EXPRESS,
   ),
+  one("middleware/gate.ts", "Array.isArray(limits) ? limits : [rule]", "[rule]", GATE),
   one("middleware/gate.ts", "{ ...this.#spread(), never }) as Problem", "this.#spread()) as Problem", EXPRESS),
   one("middleware/gate.ts", "problem: { ...details, status },", "problem: details,", GATE, EXPRESS),
   one(
@@ -189,6 +190,7 @@ export const HTTP = [
   ),
   one("middleware/options.ts", "!chooses || !RULES.includes(field)", "true", FASTIFY),
   one("limiter/settlement.ts", "decisions[i]?.degraded === true", "false", GATE, EXPRESS),
+  one("limiter/settlement.ts", 'typeof worth === "object" && worth !== null', 'typeof worth === "object"', GATE),
   one("limiter/settlement.ts", "return tokens - count;", "return tokens;", EXPRESS, GATE),
   one(
     "limiter/settlement.ts",
@@ -227,6 +229,7 @@ export const HTTP = [
     EXPRESS,
   ),
   one("middleware/request-decision.ts", "wait(a) > wait(b) ? a : b", "wait(a) > wait(b) ? b : a", GATE, EXPRESS),
+  one("middleware/request-decision.ts", "(binding, decided, decisions)", "(binding, binding, decisions)", GATE),
   one("middleware/request-decision.ts", "b.remaining < a.remaining ? b : a", "a", GATE, EXPRESS),
   // Each framework.
   one("middleware/node-response.ts", "response.socket === null", "false", NODE),
@@ -316,6 +319,12 @@ export const HTTP = [
   ),
   one("middleware/nest.ts", "if (own !== undefined && own !== false) this.#guard(own);", "", NEST),
   // Stores for other limiters.
+  one(
+    "middleware/drop-in/fastify-rate-limit.ts",
+    "this.#window !== window || most < 0",
+    "this.#window !== window",
+    WINDOWS,
+  ),
   one("middleware/drop-in/hits.ts", "if (decision.degraded === true) throw decision.cause;", "", DROP_IN, WINDOWS),
   one("middleware/drop-in/hits.ts", "state.value >= MAX_COUNT ? undefined :", "", DROP_IN, WINDOWS),
   one(

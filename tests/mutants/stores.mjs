@@ -30,6 +30,7 @@ const redisStore = (...tests) => of("redis.ts", ...server(...tests.map((test) =>
 const lua = redis("tidegate.lua", "suite", "store", "differential");
 const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
 
+const kv = (file) => of(file, ...unit("workers-kv"));
 const queue = (file) => of(`postgres/${file}`, ...unit("postgres-queue"));
 const listed = (file, find, replace) => ({
   file: `npm/tidegate/src/cli/${file}`,
@@ -39,6 +40,10 @@ const listed = (file, find, replace) => ({
 });
 
 export const STORES = [
+  of("memory.ts", ...unit("memory"))("    wasm.all_clear();\n", ""),
+  kv("workers-kv.ts")("for (const call of calls) refuse(call.limit, call.reserve);", ""),
+  kv("workers-kv/states.ts")("LEAST_TTL + Math.ceil", "Math.ceil"),
+  kv("workers-kv/states.ts")(", MOST_TTL);", ", Infinity);"),
   swap("if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);", ""),
   swap(" && open.length < MOST_CALLS", ""),
   swap("if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);", ""),

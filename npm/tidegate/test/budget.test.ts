@@ -183,6 +183,18 @@ describe.each<[string, () => Store | undefined]>([
       expect(await left()).toEqual(before);
     });
 
+    test("a signal that aborts while the limits decide ends a wait of an hour before it begins", async () => {
+      const { limits } = waiting();
+      await limits.charge("perMinute", { count: 60_000 });
+      const early = new AbortController();
+      const options = { limits: BOTH, estimate: 0.5, wait: 61 * MINUTE, signal: early.signal };
+      const spent = spend(limits, options, () => "never");
+      early.abort(new Error("aborted early"));
+      await expect(spent).rejects.toThrow("aborted early");
+      // One that was aborted before rejects, too, where the limits would deny.
+      await expect(spend(limits, { ...options, wait: 0 }, () => "never")).rejects.toThrow("aborted early");
+    }, 5000);
+
     test("an invalid option throws before tokens are taken", async () => {
       const { limits, left } = waiting();
       for (const [wrong, message] of [

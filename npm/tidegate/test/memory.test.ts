@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR, jitter, MINUTE, memory, RateLimitError, SECOND } from "../src/index.ts";
+import { type Call, Limit } from "../src/stores/index.ts";
 import { fakeClock } from "../src/testing/index.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
@@ -77,6 +78,14 @@ describe("maxKeys", () => {
     }
     expect(store.stats()).toMatchObject({ keys: 100, evicted: 0, expired: 0 });
   });
+});
+
+test("a call of several limits that is refused in the middle leaves nothing for the next one", () => {
+  const [store, limit, now] = [memory(), new Limit("bucket", bucket), fakeClock().now()];
+  const call = (key: string, count: number): Call => ({ op: "take", limit, key, count, reserve: false });
+  expect(() => store.decideAll([call("a", 1), call("b", -1)], now)).toThrow("`count` must be");
+  store.decideAll([call("c", 1)], now);
+  expect(["a", "b", "c"].map((key) => store.getValue(limit, key, now).value)).toEqual([10, 10, 9]);
 });
 
 describe("dump and restore", () => {

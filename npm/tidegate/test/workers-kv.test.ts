@@ -141,6 +141,29 @@ test.each(["reset", "getValue", "check"] as const)(
   },
 );
 
+test("shards are refused by every call, several limits together included", async () => {
+  const store = workersKv(namespace, { approximate: true });
+  const limits = defineLimits({ quota: { ...configs.quota, shards: 2 } }, { store });
+  const refused = "`shards` must be 1 on Workers KV";
+  await expect(limits.limit("quota")).rejects.toThrow(refused);
+  await expect(limits.limitAll([{ name: "quota" }])).rejects.toThrow(refused);
+  await expect(limits.reset("quota")).rejects.toThrow(refused);
+  await expect(limits.getValue("quota")).rejects.toThrow(refused);
+});
+
+test.each([
+  ["60 s and a second, where it is full within one", 2, 61],
+  ["a year, where it is full later", 1e9, 31_536_000],
+])("a state is kept for %s", async (_, count, seconds) => {
+  const puts = vi.spyOn(namespace, "put");
+  const limits = defineLimits(
+    { pace: { kind: "token bucket", rate: 10, period: 1000 } },
+    { store: workersKv(namespace) },
+  );
+  await limits.charge("pace", { count });
+  expect(puts.mock.calls.map(([, , options]) => options.expirationTtl)).toEqual([seconds]);
+});
+
 test("the host stays alive for a write that takes longer than its caller waits", () => {
   expect(workersKv(namespace).during).toBe(during);
 });

@@ -1,6 +1,6 @@
 import { Readable, type Transform, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { limitStream } from "../../src/client/index.ts";
 import { limitNodeStream, type StreamLimitOptions } from "../../src/client/node.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
@@ -206,6 +206,20 @@ test.each([
   await clock.pass(0);
   expect(clock.timers).toBe(0);
 });
+
+test("where a sink has no signal, as in older browsers, an abort ends a web stream after the chunk under way", async () => {
+  vi.spyOn(WritableStreamDefaultController.prototype, "signal", "get").mockReturnValue(undefined as never);
+  const clock = fakeClock(START);
+  const { readable, writable } = limitStream({ bytesPerSecond: 1, burst: 1, clock });
+  const [writer, reader] = [writable.getWriter(), readable.getReader()];
+  const written = writer.write(new Uint8Array(2)).catch((error: unknown) => error);
+  await reader.read();
+  const aborted = writer.abort("enough");
+  const read = Promise.all([reader.read(), reader.read().catch((error: unknown) => error)]);
+  await clock.pass(SECOND);
+  await aborted;
+  expect([await written, (await read)[1]]).toEqual([undefined, "enough"]);
+}, 5000);
 
 test("a reader that cancels while nothing is written ends the source of the pipe", async () => {
   const reason = await new Promise((cancel) => {

@@ -1,8 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { isQueueError, type ConfigOrLimit, QueueError, throttle } from "../../src/client/index.ts";
 import { defineLimits, isRateLimitError, isStoreError, SECOND } from "../../src/index.ts";
 import { type Store, transactional } from "../../src/stores/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
+import { behind } from "../behind.ts";
 import { later } from "../middleware/later.ts";
 import { promisingThere } from "../realm.ts";
 
@@ -320,6 +321,25 @@ describe("a throttled function", () => {
     const calls = ["a", "b", "c"].map((name) => context.run(name, () => throttled()));
     await clock.pass(1000);
     expect(await Promise.all(calls)).toEqual(["a", "b", "c"]);
+  });
+
+  test("a store that fails while an aborted call's tokens go back keeps them, and rejects nothing else", async () => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    const { clock, ran, fn } = noted();
+    let fails = false;
+    const store = behind(() => (fails ? Promise.reject(new Error("connection refused")) : Promise.resolve()), "broken");
+    const throttled = throttle(fn, limitOn(store, spaced, clock.now), { clock });
+    const gone = new AbortController();
+    const calls = [throttled("a"), throttled.with({ signal: gone.signal })("b"), throttled("c")];
+    await clock.pass(0);
+    fails = true;
+    gone.abort(new Error("no longer needed"));
+    await expect(calls[1]).rejects.toThrow("no longer needed");
+    await clock.pass(200);
+    process.off("unhandledRejection", unhandled);
+    expect(ran.map(([name]) => name)).toEqual(["a", "c"]);
+    expect(unhandled).not.toHaveBeenCalled();
   });
 
   test("a failing store rejects the call with its error", async () => {

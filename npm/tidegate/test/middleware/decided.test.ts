@@ -72,6 +72,14 @@ describe("of several limits", () => {
     // 1 token of 5 per minute is 12 s; 3 tokens of 100 per minute are 1.8 s.
     expect(denied?.decision).toMatchObject({ ok: false, retryAfter: 12_000, policy: { name: "api" } });
   });
+
+  test("of grants it has the time of the last reservation, whichever limit has the fewest tokens left", async () => {
+    const reserved = { name: "api", count: 6, reserve: true };
+    const { admit } = start({ limits: [{ name: "day", count: 3 }, reserved] });
+    const granted = await admit();
+    // 1 token of 5 per minute is owed.
+    expect(granted?.decision).toMatchObject({ ok: true, retryAfter: 12_000, policy: { name: "day" } });
+  });
 });
 
 test("a route that names its limit takes none of the shared rule's fields", () => {
@@ -141,6 +149,14 @@ describe("settling", () => {
     await (await admit())?.settle(ended);
     expect([left("api"), left("constructor")]).toEqual([1, 4]);
     expect(errors).not.toHaveBeenCalled();
+  });
+
+  test("null is no settlement: it is reported by name, and changes nothing", async () => {
+    const onError = vi.fn();
+    const { admit, left } = start({ name: "api", settle: () => null, onError });
+    await (await admit())?.settle(ended);
+    const message = expect.stringMatching(/^`settle` must be tokens .*; got null$/);
+    expect([onError.mock.calls, left("api")]).toEqual([[[expect.objectContaining({ message })]], 4]);
   });
 
   test("only the first error is logged", async () => {

@@ -122,6 +122,11 @@ describe.each(STORES)("on %s", (_, make) => {
       const route = all.child({ max: 1, timeWindow: 1000, continueExceeding: true });
       await hits(route, 1, 5);
       expect(await hits(route, 1, 5)).toEqual({ current: 2, ttl: 1000 });
+      // A max that is equal to the window is not taken for it.
+      const equal = all.child({ max: 1000, timeWindow: 1000, continueExceeding: true });
+      expect(await hits(equal, 1000)).toEqual({ current: 1, ttl: 1000 });
+      pass(-1);
+      expect(await hits(equal, 1000)).toEqual({ current: 2, ttl: 1 });
     });
 
     test("continueExceeding denies for another window at each request over max", async () => {

@@ -339,14 +339,12 @@ test("several limits are settled by name, or all alike; a debt beyond the capaci
   expect(left()).toEqual([3, 50]);
 });
 
-test("a settlement of a name that no limit has is reported, and changes nothing", async () => {
+test.each<[string, { name: "api"; key: string } | { limits: { name: "api"; key: string }[] }]>([
+  ["one limit", { name: "api", key: "misspelt" }],
+  ["several limits", { limits: [{ name: "api", key: "misspelt" }] }],
+])("with %s, a settlement of a name that no limit has is reported, and changes nothing", async (_, rules) => {
   const errors: unknown[] = [];
-  const made = gate(limits, {
-    name: "api",
-    key: "misspelt",
-    settle: () => ({ apis: 0 }),
-    onError: (error) => errors.push(error),
-  });
+  const made = gate(limits, { ...rules, settle: () => ({ apis: 0 }), onError: (error) => errors.push(error) });
   await (await made.admit({}, {}))?.settle({ status: 200, aborted: false });
   expect(errors).toEqual([expect.objectContaining({ message: expect.stringMatching(/^`settle` must be .*"apis"/) })]);
 });

@@ -335,6 +335,21 @@ describe("after the page was in the background", () => {
     expect(far.requests).toBe(3);
   });
 
+  test("a watcher that is removed twice leaves the others watching", async () => {
+    const { turn } = page();
+    const far = server();
+    const from = new RemoteLimits(far.load);
+    const [first, second] = [vi.fn(), vi.fn()];
+    const stop = from.watch("message", first);
+    from.watch("message", second);
+    await settled();
+    stop();
+    stop();
+    turn("visible");
+    await settled();
+    expect([far.requests, first.mock.calls.length]).toEqual([2, 1]);
+  });
+
   test("the bucket refills during a sleep, and the clock is measured again afterwards", async () => {
     const { turn } = page();
     const far = server({ value: 0 });
