@@ -112,7 +112,7 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
         emit({ operation: "limitMany", name, key: keys[i], count: options.count ?? 1, decision });
       }
     });
-  const overrides: Record<string, unknown> = {
+  const methods = {
     limit: one("limit"),
     check: one("check"),
     give: one("give"),
@@ -122,8 +122,6 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
     checkAll: several("checkAll"),
     limitMany: many,
   };
-  const properties = Object.entries(overrides).map(
-    ([name, value]) => [name, { value, writable: true, configurable: true }] as const,
-  );
-  return Object.create(limiter, Object.fromEntries(properties)) as L;
+  const own = Object.entries(methods).map(([name, value]) => [name, { value, writable: true, configurable: true }]);
+  return Object.create(limiter, Object.fromEntries(own)) as L;
 }

@@ -94,11 +94,11 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
     });
     return transact(transaction, deadline, (states) => body(new Steps(states, NAME, now)));
   });
-  async function use<T>(call: (store: Store) => T | Promise<T>): Promise<T> {
+  async function chosen(): Promise<Store> {
     // Where it fails to open again, `stored` rejects with the reason.
-    if ((await opening().catch(() => true)) !== undefined) return call(stored);
+    if ((await opening().catch(() => true)) !== undefined) return stored;
     local ??= memory();
-    return call(local);
+    return local;
   }
 
   // A browser's first access to its disk may take longer than a call's deadline.
@@ -106,10 +106,10 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
     name: NAME,
     sync: false,
     layers,
-    decide: (call, now, deadline) => use((store) => store.decide(call, now, deadline)),
-    decideAll: (calls, now, deadline) => use((store) => store.decideAll(calls, now, deadline)),
-    reset: (limit, key, deadline) => use((store) => store.reset(limit, key, deadline)),
-    getValue: (limit, key, now, deadline) => use((store) => store.getValue(limit, key, now, deadline)),
+    decide: async (...call) => (await chosen()).decide(...call),
+    decideAll: async (...calls) => (await chosen()).decideAll(...calls),
+    reset: async (...target) => (await chosen()).reset(...target),
+    getValue: async (...target) => (await chosen()).getValue(...target),
   });
 }
 

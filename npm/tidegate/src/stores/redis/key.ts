@@ -1,9 +1,8 @@
-import { InputError } from "../../limit/errors.ts";
-
 /**
  * The key of a limit's state on the server: `prefix`, then `name`, `/shard` where shards live apart, `:key` where there
  * is a key. Names have neither of the two delimiters, so no two limits share a key.
  */
+import { InputError } from "../../limit/errors.ts";
 
 /** The Redis key. `shard` is given where shards live apart. */
 export function redisKeyOf(
@@ -31,10 +30,10 @@ export function nameAndKeyOf(prefix: string, redisKey: string): { name: string; 
   return { name, key: (rest.match(/.{4}/g) ?? []).map(unit).join("") };
 }
 
-/** UTF-8 has no form for half a surrogate pair: such a key is written as its code units, after a `;`. */
 // In ES2024, and long before in every host that this runs on.
 const isWellFormed = (key: string): boolean => (key as string & { isWellFormed(): boolean }).isWellFormed();
 
+/** UTF-8 has no form for half a surrogate pair: such a key is written as its code units, after a `;`. */
 function units(key: string): string {
   let hex = "";
   for (let i = 0; i < key.length; i++) hex += key.charCodeAt(i).toString(16).padStart(4, "0");
