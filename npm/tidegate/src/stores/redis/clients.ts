@@ -75,11 +75,10 @@ export function linkTo(client: RedisLike): Link {
   const isPipeline = at["isPipeline"] === true;
   if (has("evalshaBuffer", "evalBuffer") && !isPipeline) return ioredis(client as unknown as Ioredis, server);
   if (has("customCommand", "invokeScript")) {
-    const { customCommand } = client as GlideLike;
-    // A cluster takes a route; both take a decoder, of which 0 is bytes.
-    const run = (args: string[]) => customCommand.call(client, args, { decoder: 0 });
-    const cluster = has("fcallWithRoute");
-    return { ...server, cluster, run: (whole, script, keys, args) => run(command(whole, script, keys, args)) };
+    const glide = client as GlideLike;
+    // Only a cluster takes a route. Of the decoders, 0 is bytes.
+    const run = sending((command) => glide.customCommand(command, { decoder: 0 }));
+    return { ...server, cluster: has("fcallWithRoute"), run };
   }
   if (has("send", "evalsha", "connect") && "connected" in at) {
     const bun = client as BunRedisLike;
@@ -87,37 +86,29 @@ export function linkTo(client: RedisLike): Link {
       ...server,
       form: "text",
       connecting: bun.connected ? undefined : bun.connect().catch(() => {}),
-      run: (whole, script, keys, args) => {
-        const [name, ...rest] = command(whole, script, keys, args) as [string];
-        return bun.send(name, rest);
-      },
+      run: sending(([name, ...args]) => bun.send(name as string, args)),
     };
   }
   const requester = requesterOf(at);
   if (requester !== undefined) {
-    const send = commandSender(requester);
-    const run: Link["run"] = (whole, script, keys, args) => send(command(whole, script, keys, args));
-    return { ...server, form: "text", keyPrefix: "", run };
+    return { ...server, form: "text", keyPrefix: "", run: sending(commandSender(requester)) };
   }
   // node-redis 3, and 4 in its legacy mode, answer by callbacks; a pipeline of ioredis does when it is executed.
   const isOld = has("internal_send_command") || has("evalSha");
   if (has("evalsha", "eval") && !isOld && !isPipeline) {
     const rest = client as RestRedisLike;
-    const run = (whole: boolean, script: string, keys: string[], args: string[]) =>
-      whole ? rest.eval(script, keys, args) : rest.evalsha(script, keys, args);
+    const run: Link["run"] = (whole, ...call) => (whole ? rest.eval(...call) : rest.evalsha(...call));
     return { ...server, form: "text", keyPrefix: "", run };
   }
   const got = isOld ? "a client of node-redis 4 or older, or in its legacy mode" : showInstead(client);
   throw new InputError("client", CLIENTS, client, got);
 }
 
-const command = (whole: boolean, script: string, keys: string[], args: string[]): string[] => [
-  whole ? "EVAL" : "EVALSHA",
-  script,
-  `${keys.length}`,
-  ...keys,
-  ...args,
-];
+/** Runs the script on a client that sends any command. */
+const sending =
+  (send: (command: string[]) => Promise<unknown>): Link["run"] =>
+  (whole, script, keys, args) =>
+    send([whole ? "EVAL" : "EVALSHA", script, `${keys.length}`, ...keys, ...args]);
 
 function keyPrefixIn(options: unknown): string | undefined {
   const { keyPrefix } = Object(options) as { keyPrefix?: unknown };
