@@ -55,7 +55,8 @@ export class FileStore extends AddonStore {
 
   /** What the folder holds, and what this process has dropped from it. */
   stats(): FileStats {
-    return { syncError: undefined, ...attempt("stats", this.path, () => this.held()) };
+    const held = attempt("stats", this.path, () => this.held());
+    return { ...held, syncError: held.syncError };
   }
 
   /**
