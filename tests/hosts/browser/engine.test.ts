@@ -16,7 +16,7 @@ for (const [name, launch] of browsers) {
     };
     /** The page's result under this policy. */
     const under = async (csp: string) => {
-      const page = await open(`/strict.html?csp=${encodeURIComponent(csp)}`);
+      const page = await open(`/page.html?csp=${encodeURIComponent(csp)}`);
       return page.evaluate<string>("document.body.dataset.result");
     };
 
@@ -37,7 +37,7 @@ for (const [name, launch] of browsers) {
     });
 
     test(`${name}: without it, a fetch that waits reports that before it sends, not once the server has little left`, async () => {
-      const strict = await open(`/strict.html?csp=${encodeURIComponent(INLINE)}`);
+      const strict = await open(`/page.html?csp=${encodeURIComponent(INLINE)}`);
       const { sent, result } = JSON.parse(
         await strict.evaluate<string>(`import("/fetches.js").then((m) => m.first())`),
       );
