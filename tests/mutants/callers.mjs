@@ -124,6 +124,7 @@ export const CALLERS = [
   one("react/remote.ts", 'learned.reason === "exceeds capacity"', "false", REMOTE),
   one("react/remote.ts", "if (!entry.watchers.delete(changed)) return;", "entry.watchers.delete(changed);", REMOTE),
   one("react/remote.ts", "entry.again || (left > 0", "(left > 0", REMOTE),
+  one("react/view-observer.ts", "Object.assign(view, { [field]: this.#look()[field] });", "", REMOTE),
   one("react/clock-offset.ts", "if (roundTrip / 2 > this.error()) return;", "", CLOCK),
   one("react/clock-offset.ts", "    this.#error = Infinity;\n    return true;", "    return true;", CLOCK),
   // Logs and commands.

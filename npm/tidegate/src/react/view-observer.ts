@@ -39,8 +39,12 @@ export class ViewObserver {
   read<F extends keyof View>(view: View, field: F): View[F] {
     if (!this.#fields.has(field)) {
       this.#fields.add(field);
-      // A child that was given the fields may render alone, and no effect of the hook follows.
-      if (this.#changed !== undefined) void Promise.resolve().then(() => this.rendered());
+      if (this.#changed !== undefined) {
+        // It may have changed since the render, as no change of it rendered.
+        Object.assign(view, { [field]: this.#look()[field] });
+        // A child that was given the fields may render alone, and no effect of the hook follows.
+        void Promise.resolve().then(() => this.rendered());
+      }
     }
     return view[field];
   }

@@ -145,10 +145,26 @@ describe("what a component shows", () => {
     await settled();
     passTime(1500);
     // The child's render, which the component that has the hook takes no part in.
-    read();
+    shown.push(read());
     await settled();
     for (let i = 0; i < 20; i++) passTime(100);
     expect(shown).toEqual([2000, 1000, undefined]);
+    stop();
+  });
+
+  test("is as of then where an event handler reads a field that no render has read", async () => {
+    const observer = observing(new RemoteLimits(server({ value: 0 }).load), 1);
+    let renders = 0;
+    const stop = observer.subscribe(() => void renders++);
+    await settled();
+    // What the last render got, before the server's response.
+    const view = observer.view();
+    expect([observer.read(view, "ok"), observer.read(view, "ok")]).toEqual([false, false]);
+    await settled();
+    passTime(999);
+    expect([observer.read(observer.view(), "retryAfter"), renders]).toEqual([1000, 0]);
+    passTime(1);
+    expect([observer.read(observer.view(), "ok"), renders]).toEqual([true, 1]);
     stop();
   });
 
