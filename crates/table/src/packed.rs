@@ -95,7 +95,7 @@ fn round_up(ms: u64) -> u64 {
     if ms < FRACTIONS {
         return ms;
     }
-    let shift = 63 - ms.leading_zeros() - FRACTION_BITS;
+    let shift = ms.ilog2() - FRACTION_BITS;
     let code = (u64::from(shift) << FRACTION_BITS) + (ms >> shift);
     code + u64::from(ms & ((1 << shift) - 1) != 0)
 }
