@@ -1,7 +1,7 @@
 //! A limit in one line, `rate=10 period=1s capacity=20`, and the numbers with units of the command line.
 
 use crate::error::Error;
-use tidegate_core::{Config, FIRST_REQUEST, Kind, is_name};
+use tidegate_core::{Config, FIRST_REQUEST, Kind, NAME_EXPECTS, is_name};
 use tidegate_policy::duration_ms;
 
 const FIELDS: &str = "name, kind, rate, period, capacity, maxReserved and start";
@@ -35,9 +35,7 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
         };
         match field {
             "name" if is_name(value) => name = value.to_owned(),
-            "name" => {
-                return Err(wrong(format!("`name` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got {value:?}")));
-            }
+            "name" => return Err(wrong(format!("`name` must be {NAME_EXPECTS}; got {value:?}"))),
             "kind" => {
                 config.kind = match value {
                     "bucket" | "token_bucket" => Kind::TokenBucket,

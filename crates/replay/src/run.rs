@@ -18,7 +18,6 @@ use crate::text;
 use crate::trace::{Spool, Trace, Writer};
 use serde::Serialize;
 use std::ops::ControlFlow;
-use tidegate_core::Kind;
 use tsify::Tsify;
 
 /// The result of a replay.
@@ -211,10 +210,7 @@ fn limit_report(
     let least = smallest(trace, limit, &tally.debts.heavy[limit.number], tables)?;
     Ok(LimitReport {
         name: limit.name.clone(),
-        kind: match limit.policy.kind() {
-            Kind::TokenBucket => "token bucket",
-            Kind::FixedWindow => "fixed window",
-        },
+        kind: limit.policy.kind().as_str(),
         key,
         rate: limit.policy.rate(),
         period: limit.policy.period(),

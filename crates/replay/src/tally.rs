@@ -8,12 +8,11 @@ use crate::series::{Peak, Series};
 use crate::subject::Subject;
 use crate::top::{Leader, Top};
 use hdrhistogram::Histogram;
+use tidegate_core::MAX_NOW_MS;
 
 /// Keys counted per limit, and keys shown.
 const COUNTED: usize = 16_384;
 const WORST: usize = 10;
-/// The latest clock reading, ms: no wait is longer.
-const LONGEST_MS: u64 = 1 << 52;
 const SECOND: f64 = 1000.0;
 const MINUTE: f64 = 60_000.0;
 
@@ -38,7 +37,9 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Result<Tally, Error> {
-        let waits = Histogram::new_with_bounds(1, LONGEST_MS, 3).map_err(|error| Error::Option(error.to_string()))?;
+        // No wait is longer than up to the latest clock reading.
+        let waits = Histogram::new_with_bounds(1, MAX_NOW_MS as u64, 3);
+        let waits = waits.map_err(|error| Error::Option(error.to_string()))?;
         Ok(Tally {
             decider: Decider::new(subjects, tables),
             debts: Debts::new(subjects, tables),
