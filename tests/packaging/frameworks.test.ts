@@ -39,8 +39,8 @@ const OPTIONS = {
   declaration: true,
 };
 
-/** What tsc reports of an app. */
-function check(name: string, packages: Record<string, string>, text: string): string {
+/** What tsc reports of an app, which has the package itself or, in a monorepo, the one above it. */
+function check(name: string, packages: Record<string, string>, text: string, has: "own" | "hoisted" = "own"): string {
   const folder = join(user.folder, name);
   mkdirSync(join(folder, "node_modules"), { recursive: true });
   for (const [as, from] of Object.entries({ ...packages, "@types/node": "@types/node" })) {
@@ -48,7 +48,8 @@ function check(name: string, packages: Record<string, string>, text: string): st
     symlinkSync(join(root, "node_modules", from), join(folder, "node_modules", as), "dir");
   }
   // A copy and not the one above it: types of peers are looked up from where the package is.
-  output("cp", ["-r", join(user.folder, "node_modules/tidegate"), join(folder, "node_modules/tidegate")]);
+  if (has === "own")
+    output("cp", ["-r", join(user.folder, "node_modules/tidegate"), join(folder, "node_modules/tidegate")]);
   user.write(`${name}/package.json`, JSON.stringify({ name, type: "module" }));
   user.write(`${name}/app.ts`, text);
   return typeErrors(folder, ["app.ts"], OPTIONS);
@@ -64,6 +65,22 @@ describe("a strict app type-checks", () => {
     const files = readdirSync(APPS).map((file) => file.replace(".txt", ""));
     expect(Object.keys(PACKAGES)).toEqual(expect.arrayContaining(files));
   });
+});
+
+test("an app of Express 4 type-checks in a monorepo, where the package finds the types of another app's Express 5", () => {
+  mkdirSync(join(user.folder, "node_modules/@types"), { recursive: true });
+  symlinkSync(join(root, "node_modules/@types/express"), join(user.folder, "node_modules/@types/express"), "dir");
+  const text = `import express from "express";
+import { defineLimits, MINUTE } from "tidegate";
+import { rateLimit } from "tidegate/express";
+const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+const app = express();
+app.use(rateLimit(limits, { name: "api", key: (req) => req.get("x-user") ?? "anonymous" }));
+app.get("/users/:id", rateLimit(limits, { name: "api" }), (req, res) => {
+  res.send(req.params.id.padEnd(req.rateLimit.remaining));
+});
+`;
+  expect(check("monorepo", PACKAGES["express4"] ?? {}, text, "hoisted")).toBe("");
 });
 
 test("a misspelt name is an error about the name", () => {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { NextFunction, Request, Response } from "express";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
@@ -25,11 +26,14 @@ declare global {
 /** Answers a denied request. */
 export type ExpressDenied = (request: Request, response: Response, next: NextFunction, denial: Denial) => unknown;
 
-/** A middleware that leaves a route's types of parameters, body and query as they are. */
-export type ExpressMiddleware = <P, ResBody, ReqBody, Query, Locals extends Record<string, unknown>>(
-  request: Request<P, ResBody, ReqBody, Query, Locals>,
-  response: Response<ResBody, Locals>,
-  next: NextFunction,
+/**
+ * A middleware that leaves a route's types of parameters, body and query as they are. Its types are of `node:http`: in a monorepo
+ * with Express 4 and 5 this package finds one of them, and the other's requests are no requests of it.
+ */
+export type ExpressMiddleware = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
 ) => void;
 
 /** Settings of {@link rateLimit}: {@link Options}. */
