@@ -77,14 +77,16 @@ export function headerValues(name: string, { headers }: Incoming): readonly stri
 }
 
 /**
- * The texts of a query parameter that any handler may read. Some read what is behind a `#` (Fastify, Polka), or `[n]` and
- * `n[]` as `n` (qs, as in Express 4); to others it is absent. So such a text is listed twice: as if it were repeated.
+ * The texts of a query parameter that any handler may read. Some read what is behind a `#` (Fastify, Polka) or a second `?`
+ * (Koa), or `[n]` and `n[]` as `n` (qs, as in Express 4); to others it is absent. So such a text is listed twice: as if it
+ * were repeated.
  */
 export function queryValues(name: string, { url = "" }: Incoming): readonly string[] {
   const [, query = "", rest = ""] = /^[^?#]*(\?[^#]*)?(#.*)?/s.exec(url) as RegExpExecArray;
-  const beyond = rest === "" ? [] : [(query + rest).slice(1), rest.slice(rest.indexOf("?") + 1)];
+  const isPlain = rest === "" && query[1] !== "?";
+  const others = isPlain ? [] : [query.slice(1), (query + rest).slice(1), rest.slice(rest.indexOf("?") + 1)];
   const values: string[] = [];
-  for (const text of [query, ...beyond]) {
+  for (const text of [query, ...others]) {
     new URLSearchParams(text).forEach((value, found) => {
       if (found === name && text === query) values.push(value);
       else if (`${found}[`.startsWith(`${name}[`) || found.startsWith(`[${name}]`)) values.push(value, value);
