@@ -218,7 +218,7 @@ export const HTTP = [
     STATED,
   ),
   one("middleware/count.ts", "if (Array.isArray(listed)) return listed as string[];", "", POLICIES),
-  one("middleware/count.ts", "Math.max(...counts)", "counts[0]", EXPRESS),
+  one("middleware/count.ts", "b - a", "a - b", EXPRESS),
   one("middleware/client.ts", 'key === "unknown" && incoming.socket === undefined', "false", GATE, FETCH),
   one("middleware/client.ts", "forwarded.includes(incoming.address)", "false", FETCH),
   one("middleware/client.ts", "      warned = true;\n", "", EXPRESS, GATE),

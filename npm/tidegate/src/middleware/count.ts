@@ -63,8 +63,10 @@ export function statedCount(rule: StatedCount): (incoming: Incoming) => number {
   const [read, field] = header === undefined ? [queryValues, name] : [headerValues, name.toLowerCase()];
   // Handlers read the first value or the last.
   return (incoming) => {
-    const counts = read(field, incoming).map(counted);
-    return counts.length === 0 ? otherwise : Math.max(...counts);
+    const [most = otherwise] = read(field, incoming)
+      .map(counted)
+      .sort((a, b) => b - a);
+    return most;
   };
 }
 

@@ -132,6 +132,11 @@ describe("which rules", () => {
       expect(took({ url })).toEqual(["api denied"]);
   });
 
+  test("a parameter that is repeated very often costs the largest of its values", () => {
+    const { took } = start({ rules: [rule({ limit_keys: [], cost: { source: "query:n" } })] });
+    expect(took({ url: `/?${"n=1&".repeat(200_000)}n=4` })).toEqual(["api 6"]);
+  });
+
   test("the fallback applies only if no rule matches", () => {
     const { name: _, ...shared } = rule({ limit_keys: ["ip:address"], algorithm_config: { rps: 1, burst: 3 } });
     const { took, policies } = start({ ...PLANS, fallback_limit: shared });
