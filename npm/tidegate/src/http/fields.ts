@@ -23,8 +23,8 @@ export interface RateLimitHeaderOptions extends RetryOptions {
   partitionKey?: Uint8Array | undefined;
 }
 
-/** Writes a family's fields; `newer` is whether those of a newer draft, which have the policy, are written too. */
-type Writer = (quotas: readonly Quota[], options: RateLimitHeaderOptions, newer: boolean) => Record<string, string>;
+/** Writes a family's fields; `newest` is whether those of draft-11, whose policy has another syntax, are written too. */
+type Writer = (quotas: readonly Quota[], options: RateLimitHeaderOptions, newest: boolean) => Record<string, string>;
 
 const WRITERS: Readonly<Record<HeaderFamily, Writer>> = {
   "draft-11": draft11,
@@ -91,10 +91,10 @@ function draft7(quotas: readonly Quota[]): Record<string, string> {
   return { "RateLimit-Policy": policiesOf(quotas), RateLimit: `limit=${quota.quota}${reset}` };
 }
 
-function draft6(quotas: readonly Quota[], _: RateLimitHeaderOptions, newer: boolean): Record<string, string> {
+function draft6(quotas: readonly Quota[], _: RateLimitHeaderOptions, newest: boolean): Record<string, string> {
   const quota = tightest(quotas);
   return {
-    ...(newer ? {} : { "RateLimit-Policy": policiesOf(quotas) }),
+    ...(newest ? {} : { "RateLimit-Policy": policiesOf(quotas) }),
     "RateLimit-Limit": String(quota.quota),
     ...(quota.remaining === undefined
       ? {}
@@ -117,9 +117,8 @@ function xRateLimit(quotas: readonly Quota[]): Record<string, string> {
 function write({ quotas, retryAfterSeconds }: Quotas, options: RateLimitHeaderOptions): Record<string, string> {
   const families = familiesOf(options.fields);
   if (quotas.length === 0) return {};
-  const newer = families.includes("draft-11") || families.includes("draft-7");
   const fields: Record<string, string> = {};
-  for (const family of families) Object.assign(fields, WRITERS[family](quotas, options, newer));
+  for (const family of families) Object.assign(fields, WRITERS[family](quotas, options, families.includes("draft-11")));
   if (retryAfterSeconds !== undefined) fields["Retry-After"] = String(retryAfterSeconds);
   return fields;
 }

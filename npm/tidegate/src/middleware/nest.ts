@@ -141,8 +141,8 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
       for (const { metatype } of [...controllers.values(), ...providers.values()]) {
         const prototype: unknown = (metatype as { prototype?: unknown } | null)?.prototype;
         if (typeof metatype !== "function" || typeof prototype !== "object" || prototype === null) continue;
-        const methods = Object.values(Object.getOwnPropertyDescriptors(prototype)).map(({ value }) => value as unknown);
-        for (const target of [metatype, ...methods]) {
+        // Among the methods is the class itself, as the constructor.
+        for (const { value: target } of Object.values(Object.getOwnPropertyDescriptors(prototype))) {
           if (typeof target !== "function") continue;
           const own = this.#reflector.get<NestOptions<string> | false | undefined>(METADATA, target);
           if (own !== undefined && own !== false) this.#guard(own);
