@@ -117,6 +117,7 @@ export const STORES = [
   transactional("turnsOf(within)", "new Turns()"),
   transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),
 
+  spread('if (step.status === "rejected") continue;', 'if (step.status === "rejected") throw step.reason;'),
   spread("b.value - a.value", "a.value - b.value"),
   spread("order[i + 1]?.value ?? -Infinity", "-Infinity"),
   spread("(taken.get(shard) ?? 0) + part", "part"),

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterEach, expect, test } from "vitest";
 import { rateLimitHeaders } from "../src/http/index.ts";
 import { type Config, type Decision, defineLimits, evaluate, jitter, memory, project } from "../src/index.ts";
+import { behind } from "./behind.ts";
 
 const RUNS = 400;
 const good: Config = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
@@ -366,4 +367,13 @@ test("a string equal to a cached number is refused", () => {
   expect(() => limits.limit("inline", { config: any({ ...inline, capacity: "" }) })).toThrow(
     /`capacity` must be .*; got ""$/,
   );
+});
+
+test("a config with more than a cached one is not taken for it", async () => {
+  const store = behind(() => Promise.reject(new Error("connection refused")), "broken");
+  const limits = defineLimits({}, { store, log: false });
+  const inline = { kind: "token bucket", rate: 7, period: 1234 } as const;
+  expect((await limits.limit("inline", { config: inline })).ok).toBe(false);
+  expect((await limits.limit("inline", { config: { ...inline, onStoreError: "allow" } })).ok).toBe(true);
+  expect(() => limits.limit("inline", { config: any({ ...inline, burst: 5 }) })).toThrow("`burst` must be absent");
 });

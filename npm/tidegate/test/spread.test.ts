@@ -111,13 +111,16 @@ describe("a call that takes parts of several shards and then gives them back", (
     expect(sum()).toBe(21);
   });
 
-  test("gives them back where a step on another shard fails, and rejects with its error", async () => {
-    const { take, sum } = store((op, step) => {
-      if (op === "take" && step === SHARDS) throw new Error("the server of this shard is down");
-    });
-    await expect(take(24)).rejects.toThrow("the server of this shard is down");
-    expect(sum()).toBe(24);
-  });
+  test.each([1, SHARDS])(
+    "gives them back where step %i, on another shard, fails, and rejects with its error",
+    async (one) => {
+      const { take, sum } = store((op, step) => {
+        if (op === "take" && step === one) throw new Error("the server of this shard is down");
+      });
+      await expect(take(24)).rejects.toThrow("the server of this shard is down");
+      expect(sum()).toBe(24);
+    },
+  );
 
   test("gives all of them back where it took twice from a shard before it is denied", async () => {
     const { take, sum } = store((op, step, held) => {

@@ -67,7 +67,7 @@ for (const [platform, create] of Object.entries(PLATFORMS)) {
 }
 
 /** A controller of which one route has the module's limit, one its own, one none; and the statuses of two requests of each. */
-async function twice(options: { global?: boolean; login?: NestOptions<string> }) {
+async function twice(options: { global?: boolean; login?: NestOptions<string>; controller?: NestOptions<string> }) {
   class Routes {
     index(): string {
       return "hello";
@@ -79,13 +79,14 @@ async function twice(options: { global?: boolean; login?: NestOptions<string> })
       return "well";
     }
   }
-  const { login = { name: "login" }, ...module } = options;
+  const { login = { name: "login" }, controller, ...module } = options;
   const decorators = { index: [], login: [RateLimit(login)], health: [SkipRateLimit()] };
   for (const [name, more] of Object.entries(decorators)) {
     const descriptor = Object.getOwnPropertyDescriptor(Routes.prototype, name) as PropertyDescriptor;
     for (const decorator of [Get(name), ...more]) decorator(Routes.prototype, name, descriptor);
   }
   Controller()(Routes);
+  if (controller !== undefined) RateLimit(controller)(Routes);
   const one = { kind: "token bucket", rate: 1, period: MINUTE } as const;
   const limiter = defineLimits({ api: one, login: one });
   class App {}
@@ -112,6 +113,16 @@ test("RateLimitModule with global: false limits no route by itself", async () =>
   expect(await twice({ global: false })).toEqual([free, free, free]);
 });
 
-test("a wrong option of a decorated route stops the application's start", async () => {
+test("a decorated controller has its limit on every route that is not decorated itself", async () => {
+  // The limit of the route to log in, too.
+  expect(await twice({ controller: { name: "login" } })).toEqual([
+    [200, 429],
+    [429, 429],
+    [200, 200],
+  ]);
+});
+
+test("a wrong option of a decorated route or controller stops the application's start", async () => {
   await expect(twice({ login: { name: "lgoin" } })).rejects.toThrow('did you mean "login"?');
+  await expect(twice({ controller: { name: "lgoin" } })).rejects.toThrow('did you mean "login"?');
 });
