@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Browser, inChromium, launch, type Page } from "../support/chromium.ts";
@@ -77,6 +79,7 @@ inChromium("the playground, in Chromium", (chromium) => {
     // One token in 30 s: none refills while a slow machine sends.
     await page.getByRole("slider", { name: "rate" }).fill("1");
     await page.getByRole("slider", { name: "period" }).fill("4");
+    await page.getByText("1 token every 30 s, evenly").waitFor();
     await button("Reset").click();
     await button("Send a burst of 30").focus();
     await page.keyboard.press("Enter");
@@ -125,6 +128,18 @@ inChromium("the playground, in Chromium", (chromium) => {
     const hold = page.getByRole("checkbox", { name: "Hold the list" });
     expect(await hold.isChecked()).toBe(true);
     await hold.uncheck();
+  });
+
+  test.each(["light", "dark"] as const)("axe finds no failure of WCAG 2.2 AA: %s", async (colorScheme) => {
+    await page.emulateMedia({ colorScheme });
+    // Of the burst: granted and denied, and one selected.
+    await page.locator(".log tbody button").first().click();
+    await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+    const found = await page.evaluate<string[]>(`axe
+      .run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] })
+      .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + " " + html)))`);
+    expect(found).toEqual([]);
+    await page.getByRole("checkbox", { name: "Hold the list" }).uncheck();
   });
 
   test("compared at one instant, both sides have the same bits", async () => {

@@ -39,7 +39,8 @@ export const seconds = (ms: number): string => `${ms / 1000}\u00a0s`;
 
 export function sentence({ kind, rate, period, capacity, shards }: Draft): string {
   const spread = shards > 1 ? ` Its tokens are spread over ${shards} shards.` : "";
-  const how = kind === "token bucket" ? `${rate} tokens every ${seconds(period)}, evenly` : `${rate} tokens at each`;
+  const tokens = `${rate} ${rate === 1 ? "token" : "tokens"}`;
+  const how = kind === "token bucket" ? `${tokens} every ${seconds(period)}, evenly` : `${tokens} at each`;
   const when = kind === "token bucket" ? "" : ` start of a window of ${seconds(period)}`;
   return `${how}${when}; at most ${capacity} at once.${spread}`;
 }
