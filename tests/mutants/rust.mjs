@@ -25,7 +25,7 @@ export const RUST = [
   block("index(self, self.start, until - 1.0) + 1.0", "index(self, self.start, until)"),
   block("min(self.one, self.capacity)", "1.0"),
   // The folder on LMDB.
-  file("open.rs", "if sync != Sync::Always {", "if true {", SYNCS),
+  file("open.rs", "if sync != SyncMode::Always {", "if true {", SYNCS),
   file("open.rs", "Duration::from_secs(30)", "Duration::ZERO", FAULTS),
   file("store.rs", "Duration::from_secs(1);", "Duration::ZERO;", "src/store.rs"),
   file("store.rs", "        self.alive()?;\n", "", FAULTS),
