@@ -73,7 +73,7 @@ const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [/^@opentelemetry\/api$/, /^observe\/metrics\.ts$/],
   [/^node:/, /^cli\//],
   [/^react$/, /^react\/index\.ts$/],
-  [/^node:http2?$/, /^middleware\/node\.ts$/],
+  [/^node:http2?$/, /^middleware\/(express|node)\.ts$/],
   // Optional peers: all but Nest's for their types alone.
   [/^express$/, /^middleware\/express\.ts$/],
   [/^fastify$/, /^middleware\/fastify\.ts$/],
