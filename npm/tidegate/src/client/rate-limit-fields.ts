@@ -23,7 +23,7 @@ export interface ServerLimits {
   readonly retryAfter: number | undefined;
 }
 
-/** A `Headers`, or an object with its `get`, such as Axios's headers, which returns `undefined` for an absent field. */
+/** A `Headers`, or an object with its `get`, which may return `undefined` for an absent field. */
 export interface FieldSource {
   get(name: string): string | null | undefined;
 }
@@ -161,6 +161,9 @@ function dateOf(text: Field): number | undefined {
  * ```ts
  * const { limits, retryAfter } = readRateLimit(response.headers);
  * ```
+ *
+ * Where a client has them in an object, as Axios, got and `request` of undici, make a `Headers` of that:
+ * `readRateLimit(new Headers(response.headers as Record<string, string>))`.
  *
  * Malformed fields are ignored. So is everything but `Retry-After` in a cached response (`Age`), which is out of date.
  * Dates are of the server's clock, as its `Date` field has it; `now` (epoch ms) is the fallback.
