@@ -158,7 +158,7 @@ export const PROMISES = [
   ),
   source(
     "without the addon `shared()` is memory, and warns once with the reasons",
-    "stores/shared.ts",
+    "engine/addon.ts",
     '.join("; caused by: ")',
     ".slice(1)",
   ),

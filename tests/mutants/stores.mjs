@@ -42,8 +42,8 @@ const listed = (file, find, replace) => ({
 export const STORES = [
   of("memory.ts", ...unit("memory"))("    wasm.all_clear();\n", ""),
   kv("workers-kv.ts")("for (const call of calls) refuse(call.limit, call.reserve);", ""),
-  kv("workers-kv/states.ts")("LEAST_TTL + Math.ceil", "Math.ceil"),
-  kv("workers-kv/states.ts")(", MOST_TTL);", ", Infinity);"),
+  kv("workers-kv.ts")("LEAST_TTL + Math.ceil", "Math.ceil"),
+  kv("workers-kv.ts")(", MOST_TTL);", ", Infinity);"),
   swap("if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);", ""),
   swap(" && open.length < MOST_CALLS", ""),
   swap("if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);", ""),
