@@ -100,9 +100,9 @@ export class Reserve {
     return (due > limiterNow ? due : (this.#meter?.at(count, limiterNow) ?? limiterNow)) + offset;
   }
 
-  /** Epoch ms, on this clock, at which the last queued call may run. */
-  get end(): number | undefined {
-    const { end } = this.#slots;
+  /** Epoch ms, on this clock, before which no call runs that uses the last of `count` tokens. */
+  end(count: number): number | undefined {
+    const end = this.#slots.end(count);
     return end === undefined ? undefined : end + (this.#offset ?? 0);
   }
 

@@ -50,8 +50,25 @@ describe.each([
     const ends = ["a", "b"].map((name) => noted(clock, urgent(name)));
     await clock.pass(2 * SECOND);
     // Both overtake nine calls; the second would run at 200.
-    expect(await Promise.all(ends)).toEqual(["a 100", "late 100"]);
+    expect(await Promise.all(ends)).toEqual(["a 100", "late 0"]);
     await Promise.all(calls);
+  });
+
+  test("of many urgent calls those that are late reject immediately, though they overtake one, and their tokens return", async () => {
+    const clock = fakeClock(START);
+    const limit = limitOn(clock.now);
+    const throttled = throttle((name: unknown) => name, limit, { clock, priority: 0 });
+    const patient = ["a", "b"].map((name) => noted(clock, throttled(name)));
+    await clock.pass(0);
+    const urgent = throttled.with({ priority: 9, maxWait: 250 });
+    const ends = Array.from({ length: 500 }, (_, i) => noted(clock, urgent(i)));
+    // Behind two of these.
+    ends.push(noted(clock, throttled.with({ priority: 5, maxWait: 250 })("c")));
+    await clock.pass(1);
+    expect((await limit.limiter.getValue("api")).value).toBeGreaterThan(-4);
+    await clock.pass(SECOND);
+    expect(new Set(await Promise.all(ends.slice(2)))).toEqual(new Set(["late 0"]));
+    expect(await Promise.all([...ends.slice(0, 2), ...patient])).toEqual(["0 100", "1 200", "a 0", "b 300"]);
   });
 
   test("a call that is overtaken meanwhile rejects when it would run too late", async () => {
@@ -63,6 +80,28 @@ describe.each([
     await clock.pass(SECOND);
     expect(await Promise.all(ends)).toEqual(["a 0", "late 100", "c 100"]);
   });
+});
+
+test("calls whose tokens are reserved by one response, as of a pipeline, are late each by when it would run", async () => {
+  const clock = fakeClock(START);
+  const inner = defineLimits({ api: spaced }, { now: clock.now });
+  let respond = (): void => undefined;
+  const response = new Promise<void>((resolve) => {
+    respond = resolve;
+  });
+  const limiter = {
+    limit: (name: "api", options: { count: number; reserve: true }) => {
+      const decision = inner.limit(name, options);
+      return response.then(() => decision);
+    },
+    give: async (name: "api", options: { count: number }) => inner.give(name, options),
+    getValue: async (name: "api") => inner.getValue(name),
+  };
+  const throttled = throttle((name: number) => name, { limiter, name: "api" }, { clock, maxWait: 250 });
+  const ends = Array.from({ length: 6 }, (_, i) => noted(clock, throttled(i)));
+  respond();
+  await clock.pass(SECOND);
+  expect(await Promise.all(ends)).toEqual(["0 0", "1 100", "2 200", "late 0", "late 0", "late 0"]);
 });
 
 test("`concurrent` rejects a call that has no place by `maxWait`", async () => {
