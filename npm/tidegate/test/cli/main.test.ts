@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
+import { messagesOf } from "../../src/cli/messages.ts";
 import { COMMANDS } from "../../src/cli/registry.ts";
 import { tidegate } from "./terminal.ts";
 
@@ -59,5 +60,20 @@ describe("tidegate", () => {
     };
     const terminal = { out, err: () => undefined, read: () => "", exists: () => false, now: () => 0 };
     await expect(main(["--version"], "1.2.3", terminal)).rejects.toBe(broken);
+  });
+});
+
+describe("the messages of an error", () => {
+  const chain = (messages: readonly string[]): unknown =>
+    messages.reduceRight<unknown>((cause, message) => new Error(message, { cause }), undefined);
+
+  test("are those of its first four causes too, each once", () => {
+    expect(messagesOf(chain(["it failed", "failed", "x", "y", "z", "w"]))).toBe("it failed: x: y: z");
+  });
+
+  test("end where a cause leads back to the error", () => {
+    const error = new Error("the pool is closed");
+    error.cause = new Error("lost", { cause: error });
+    expect(messagesOf(error)).toBe("the pool is closed: lost");
   });
 });
