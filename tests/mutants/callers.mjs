@@ -129,6 +129,7 @@ export const CALLERS = [
   one("react/view-observer.ts", "Object.assign(view, { [field]: this.#look()[field] });", "", REMOTE),
   one("react/clock-offset.ts", "if (roundTrip / 2 > this.error()) return;", "", CLOCK),
   one("react/clock-offset.ts", "    this.#error = Infinity;\n    return true;", "    return true;", CLOCK),
+  one("react/clock-offset.ts", "Math.ceil(at - (this.#offset ?? 0))", "Math.floor(at - (this.#offset ?? 0))", CLOCK),
   // Logs and commands.
   one(
     "observe/observer.ts",
@@ -146,11 +147,13 @@ export const CALLERS = [
   one("cli/commands/operate.ts", 'kind === "file" && !terminal', 'kind === "file" && terminal', cli("operate")),
   one("cli/key-state.ts", "value < 0 ?", "value <= 0 ?", cli("operate")),
   one("cli/key-state.ts", "/[\\p{C}\\p{Zl}\\p{Zp}]/gu", "/[\\p{Zl}\\p{Zp}]/gu", cli("operate")),
+  one("cli/messages.ts", "depth < 5", "depth < 500", cli("main")),
   one("cli/store.ts", 'url.startsWith("file://") ? new URL(url) :', "", cli("store")),
   one("cli/store.ts", "URL.canParse(url)", "true", cli("operate")),
   one("cli/main.ts", "    if (isStoreError(error)) {", "    if (false) {", cli("operate")),
   one("policies/target.ts", "(addressKey(value) ?? value)", "value", ["policies/target.test.ts"]),
   ofConsole("stream.ts", "    for (const stream of this.#open) stream.end();\n", "", "console"),
+  ofConsole("index.ts", 'if (method === "HEAD") return events(null);', "", "console"),
   ofConsole("counts.ts", "null : this.#keys.text(name, key);", "null : key;"),
   ofConsole("counts.ts", "    return this.#keys.names;", "    return [...this.#byName.keys()];"),
   one("policies/key-text.ts", "&& arrayIn(only) === undefined", "", ["policies/keys.test.ts"]),

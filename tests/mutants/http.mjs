@@ -33,6 +33,7 @@ export const HTTP = [
   escalation("(block.retryAt ?? 0) > earlierRetryAt", "false"),
   escalation("{ ...block, ok: false }", "{ ...decision, retryAt: block.retryAt, retryAfter: block.retryAfter }"),
   escalation("if (!isStoreError(error)) throw error;", "throw error;"),
+  escalation("{ ...begin.at, for: length }", "{ ...begin.at, for: 1 }"),
   // Fields.
   one("http/quota.ts", "Math.max(1, integer(Math.ceil(ms / 1000)))", "integer(Math.ceil(ms / 1000))", FIELDS),
   one("http/quota.ts", "integer(Math.ceil(ms / 1000))", "integer(Math.round(ms / 1000))", FIELDS),
@@ -172,6 +173,7 @@ export const HTTP = [
   one("middleware/gate.ts", "    if (taken.length === 0) return undefined;\n", "", STATED),
   one("limit/jitter.ts", "MAX_JITTER_MS = 30_000;", "MAX_JITTER_MS = 60_000;", GATE, EXPRESS, FIELDS),
   one("limit/jitter.ts", "{key}`)", "{0}`)", FIELDS, GATE),
+  one("limit/jitter.ts", "Math.max(retryAfter, 0)", "retryAfter", "jitter.test.ts"),
   one("limit/jitter.ts", "return retryAt + Math.floor(part", "return retryAt - Math.floor(part", FIELDS),
   one("middleware/options.ts", "jitter = 0.5, statusCode = 429", "jitter = 0, statusCode = 429", GATE, EXPRESS),
   one(
@@ -229,6 +231,7 @@ export const HTTP = [
     EXPRESS,
   ),
   one("middleware/request-decision.ts", "wait(a) > wait(b) ? a : b", "wait(a) > wait(b) ? b : a", GATE, EXPRESS),
+  one("middleware/request-decision.ts", "retryAt = Infinity }", "retryAt = 0 }", GATE),
   one("middleware/request-decision.ts", "(binding, decided, decisions)", "(binding, binding, decisions)", GATE),
   one("middleware/request-decision.ts", "b.remaining < a.remaining ? b : a", "a", GATE, EXPRESS),
   // Each framework.
@@ -259,6 +262,8 @@ export const HTTP = [
   one("middleware/fastify.ts", "if (request.raw === undefined)", "if (false)", FASTIFY),
   one("middleware/fastify.ts", "done(mistake);", "if (mistake) throw mistake;\n  done();", FASTIFY),
   one("middleware/client.ts", "addressKey(withoutPort(trusted)", "addressKey((trusted)", EXPRESS),
+  one("middleware/client.ts", "options ?? {}) ??", "{}) ??", GATE),
+  one("middleware/gate.ts", "request: this.#request, decision: this.decision });", "request: this.#request });", GATE),
   one("middleware/rule.ts", "limits.length === 0 || limits.length > MAX_REQUESTS", "false", GATE),
   one("middleware/options.ts", "if (known === SEVERAL) {", "if (false) {", GATE),
   one("middleware/rule.ts", "callLimit(typeof name", "void (typeof name", GATE),
@@ -343,6 +348,7 @@ export const HTTP = [
     ENFORCEMENT,
   ),
   one("policies/rule.ts", "compileRule({ ...rule, shadow }, tried)", "compileRule({ ...rule, shadow })", POLICIES),
+  one("policies/rule.ts", "    ...(rule.tiers === undefined ? [] : [rule.tiers.by]),\n", "", POLICIES),
   one("policies/rule.ts", "isTrial: tried && rule.shadow", "isTrial: tried", POLICIES),
   one("policies/policies.ts", "(rule === found ? rule.inShadow(shadow) : rule)", "rule.inShadow(shadow)", ENFORCEMENT),
   one(

@@ -16,6 +16,7 @@ const NAMES = ["middleware/drop-in-names.test.ts"];
 
 const [EXPRESS, FASTIFY] = ["middleware/express.test.ts", "middleware/fastify.test.ts"];
 const NEST = "middleware/nest-contexts.test.ts";
+const SYNC = "resilience-sync.test.ts";
 
 const LIST = [
   one("limiter/lease/lease.ts", "if (now - this.#lentAt >= this.#lending.expiry)", "if (false)", ...LEASE),
@@ -110,7 +111,15 @@ const LIST = [
   one("limit/cached.ts", "!plain || Object.keys(read).length !== count", "!plain", "boundary.test.ts"),
   one("limit/cached.ts", "value === FIRST_REQUEST;", 'typeof value === "string";', "boundary.test.ts"),
   one("limiter/fallback.ts", "{ kind, ...common, start })", "{ kind, ...common })", "resilience.test.ts"),
-  one("limiter/resilience-sync.ts", "(flags & RESERVE) !== 0", "false", "resilience-sync.test.ts"),
+  one("limiter/resilience-sync.ts", "(flags & RESERVE) !== 0", "false", SYNC),
+  one("limiter/resilience-sync.ts", "if (isInputError(error)) throw error;", "", SYNC),
+  one("limiter/resilience-sync.ts", "now);\n        outages.succeeded(NODE);", "now);", SYNC),
+  one(
+    "limiter/fallback.ts",
+    "[...new Set(targets.map(({ limit }) => this.#wayOf(limit)))]",
+    "targets.map(({ limit }) => this.#wayOf(limit))",
+    SYNC,
+  ),
   one(
     "http/problem.ts",
     "decision.degraded === true && decision.retryAt === undefined",
@@ -156,6 +165,8 @@ const LIST = [
   one("middleware/nest-context.ts", "exception: inGraphql };", "exception };", NEST),
   one("middleware/nest-context.ts", "if (found === undefined) {", "if (false) {", NEST),
   one("middleware/nest-context.ts", 'if (type === "ws")', "if (false)", NEST),
+  one("middleware/nest-context.ts", 'status === 400 ? "BAD_REQUEST" :', "", NEST),
+  one("middleware/nest-context.ts", "trust !== false && trust !== 0", "trust !== false", NEST),
   one(
     "limiter/limiter.ts",
     "const key = checkKey(options);",

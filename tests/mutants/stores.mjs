@@ -67,6 +67,8 @@ export const STORES = [
   swap("reject(deadline.why ?? error)", "reject(error)"),
   swap("reject(deadline.why ?? reason)", "reject(reason)"),
   of("swap.ts", ...unit("turns"))("due.why = NOT_SENT;", ""),
+  swap("    await overdueTimers(Math.min(...batch.map(({ deadline }) => deadline.at)));\n", ""),
+  swap("      await overdueTimers(firstDeadline(calls, until));\n", ""),
   swap("deadline.why = whyLate(deadline, since);", "deadline.why = undefined;"),
   turns("steadyNow() > (since + at) / 2 ? LITTLE_TIME : undefined", "LITTLE_TIME"),
   swap("if (!this.#seen.has(id)) await this.#load([id]);", "await this.#load([id]);"),

@@ -135,6 +135,8 @@ describe("the page", () => {
     const { fetch } = make();
     const head = await fetch(new Request(URL_, { method: "HEAD" }));
     expect([head.status, await head.text()]).toEqual([200, ""]);
+    const stream = await fetch(new Request(`${URL_}?stream`, { method: "HEAD", headers: SAME }));
+    expect([stream.status, stream.headers.get("content-type"), stream.body]).toEqual([200, "text/event-stream", null]);
     const put = await fetch(new Request(URL_, { method: "PUT" }));
     expect([put.status, put.headers.get("allow")]).toEqual([405, "GET, HEAD, POST"]);
   });

@@ -8,3 +8,7 @@ test("a client that asks again gets the same part of the wait that is left", () 
     expect(Math.abs(added(left) - (added(60_000) * left) / 60_000)).toBeLessThanOrEqual(1);
   }
 });
+
+test("a wait that is over is never earlier than the time of the retry", () => {
+  expect(jitter({ retryAt: 1e12, retryAfter: -60_000 }, { key: "ann" })).toBe(1e12);
+});

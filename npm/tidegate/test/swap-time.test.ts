@@ -1,5 +1,5 @@
 /** Deadlines and pauses of atomic steps by compare-and-swap. */
-import { beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { bucket, call, limit, NOW, other, table } from "./swap-table.ts";
 
@@ -238,5 +238,61 @@ test("a request that is aborted at the deadline hides no earlier cause", async (
   expect(await ended).toMatchObject({
     scope: "key",
     message: expect.stringContaining("not stored in 1 attempt: throttled"),
+  });
+});
+
+describe("a process that did not run past the deadline, and reads replies before its timers run,", () => {
+  let now: number;
+  beforeEach(() => {
+    now = performance.now();
+    vi.spyOn(performance, "now").mockImplementation(() => now);
+  });
+
+  async function pass(ms: number): Promise<void> {
+    now += ms;
+    await vi.advanceTimersByTimeAsync(ms);
+  }
+  /** It does not run for a while; the timers that were due then run as the test goes on. */
+  const stop = (): void => void (now += 5000);
+
+  test("decides on the calls that wait for the reply", async () => {
+    const { store, database } = table();
+    const { read } = database;
+    let answer = (): void => {};
+    database.read = (ids, until) => new Promise<void>((done) => (answer = done)).then(() => read(ids, until));
+    const limits = defineLimits({ api: bucket }, { store, timeout: 250, log: false });
+    // Which writes nothing: before a write, the timers run in any case.
+    const first = limits.check("api");
+    await pass(0);
+    const waiting = limits.limit("api");
+    await pass(249);
+    stop();
+    for (let i = 0; i < 10; i++) {
+      answer();
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    await first;
+    expect(await waiting).not.toHaveProperty("degraded");
+  });
+
+  test("tries again where others were faster", async () => {
+    const { store, database } = table();
+    const { swap } = database;
+    let answer = (): void => {};
+    let swaps = 0;
+    database.swap = async (...step) => {
+      if (++swaps > 1) return swap(...step);
+      await new Promise<void>((done) => (answer = done));
+      return false;
+    };
+    const limits = defineLimits({ api: bucket }, { store, timeout: 250, log: false });
+    const decision = limits.limit("api");
+    await pass(0);
+    await pass(248);
+    answer();
+    await pass(0);
+    stop();
+    for (let i = 0; i < 10; i++) await vi.advanceTimersByTimeAsync(1);
+    expect(await decision).not.toHaveProperty("degraded");
   });
 });

@@ -57,6 +57,12 @@ test("a client behind a platform's header has its own limit on a connection that
   expect([left("api", "192.0.2.1"), left("api", "192.0.2.2")]).toEqual([3, 4]);
 });
 
+test("the address that a framework found has the prefix of the client option", async () => {
+  const { admit, left } = start({ name: "api", client: { prefix: 64 } });
+  for (const trusted of ["2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:1::2"]) await admit({ trusted });
+  expect([left("api", "2001:db8:0:1::/64"), left("api", "2001:db8:0:2::/64")]).toEqual([3, 4]);
+});
+
 describe("of several limits", () => {
   const limits = [{ name: "api" }, { name: "day" }];
 
@@ -71,6 +77,12 @@ describe("of several limits", () => {
     const denied = await admit();
     // 1 token of 5 per minute is 12 s; 3 tokens of 100 per minute are 1.8 s.
     expect(denied?.decision).toMatchObject({ ok: false, retryAfter: 12_000, policy: { name: "api" } });
+  });
+
+  test("of denials one that is never granted is longer than any wait", async () => {
+    const { admit, limits } = start({ limits: [{ name: "day" }, { name: "api", count: 6 }] });
+    limits.limit("day", { key: "192.0.2.1", count: 3 });
+    expect((await admit())?.decision).toMatchObject({ ok: false, retryAt: undefined, policy: { name: "api" } });
   });
 
   test("of grants it has the time of the last reservation, whichever limit has the fewest tokens left", async () => {
@@ -135,11 +147,13 @@ describe("settling", () => {
     expect(left()).toBe(tokens);
   });
 
-  test("aborted reaches the function", async () => {
+  test("the end and the decision reach the function", async () => {
     const settle = vi.fn(() => 3);
     const { admit, left } = start({ name: "api", settle });
-    await (await admit())?.settle({ status: 499, aborted: true });
-    expect(settle).toHaveBeenCalledWith(expect.objectContaining({ status: 499, aborted: true }));
+    const admission = await admit();
+    await admission?.settle({ status: 499, aborted: true });
+    const { decision } = admission as Admission<object>;
+    expect(settle).toHaveBeenCalledExactlyOnceWith({ status: 499, aborted: true, request: {}, decision });
     expect(left()).toBe(2);
   });
 

@@ -117,6 +117,16 @@ test("blocks begin once where denials from before a block are counted while it b
   }
 });
 
+test("no other block begins while one lasts, also where the count of its denials is reset in between", async () => {
+  const { clock, limits, send, denied } = limited();
+  await denied(3);
+  clock.now += 2 * SECOND;
+  // By a process whose calls arrive late.
+  const config = { kind: "fixed window", rate: 3, period: 24 * HOUR, start: "first request" } as const;
+  limits.reset("api.denials", { key: "ann", config });
+  for (let i = 0; i < 3; i++) expect(await send()).toEqual({ status: 429, retryAfter: MINUTE - 2 * SECOND });
+});
+
 test("the response that begins a block has the fields of the block", async () => {
   const limits = defineLimits({ api: BUCKET }, { now: () => START });
   const options = { name: "api", key: "ann", block: { after: 1, for: "1m" }, jitter: 0 } as const;

@@ -130,6 +130,12 @@ describe("GraphQL on Apollo", () => {
     expect(headers.get("retry-after")).toBe("30");
   });
 
+  test("a request that is never granted has the code of a mistake", async () => {
+    const send = await graphql(rateLimitGuard(define(), { name: "api", count: 3 }));
+    const { errors } = await send("{ notes }");
+    expect(errors?.[0]?.extensions).toMatchObject({ code: "BAD_REQUEST", status: 400 });
+  });
+
   test("each mutation of one document takes a token", async () => {
     const send = await graphql(rateLimitGuard(define(), { name: "api" }));
     const { data, errors } = await send('mutation { a: add(text: "a") b: add(text: "b") c: add(text: "c") }');
@@ -255,7 +261,8 @@ test("trust proxy: true of Express, with which clients choose their address, is 
   const response = { getHeader: () => undefined, setHeader: () => {} };
   const warnings = (trust: unknown): number => {
     const headers = { "x-forwarded-for": "192.0.2.1" };
-    const request = { headers, socket: {}, ip: "192.0.2.1", ips: ["192.0.2.1"], app: { get: () => trust } };
+    const socket = { remoteAddress: "10.0.0.1" };
+    const request = { headers, socket, ip: "192.0.2.1", ips: ["192.0.2.1"], app: { get: () => trust } };
     const switchToHttp = () => ({ getRequest: () => request, getResponse: () => response });
     expect(
       rateLimitGuard(define(), { name: "api" }).canActivate({ getType: () => "http", switchToHttp } as never),
@@ -263,6 +270,8 @@ test("trust proxy: true of Express, with which clients choose their address, is 
     return warned.mock.calls.length;
   };
   expect([warnings(1), warnings("loopback"), warnings(true)]).toEqual([0, 0, 1]);
+  // No proxy is trusted, so it is that of all clients.
+  expect([warnings(0), warnings(false)]).toEqual([2, 3]);
 });
 
 test("a handler without a request is an error that names the remedy", async () => {

@@ -323,6 +323,8 @@ describe("invalid arguments", () => {
     expect(() => policies.reload(PLANS)).toThrow(sentence);
     expect(policies.names).toEqual(["api"]);
     expect(() => definePolicies({ rules: [rule({ limit_keys: ["jwt:sub"] })] })).toThrow(/rule "api" reads jwt:sub/);
+    const tiers = { by: "jwt:plan", settings: { pro: { rps: 1, burst: 50 } } } as const;
+    expect(() => definePolicies({ rules: [rule({ tiers })] })).toThrow(/rule "api" reads jwt:plan/);
     expect(() => policies.limit({ claims: "token" as never })).toThrow("`claims` must be an object");
     const verifying = Promise.resolve({ plan: "enterprise" });
     expect(() => policies.limit({ claims: verifying })).toThrow("got a promise; `await` it first");

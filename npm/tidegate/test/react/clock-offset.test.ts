@@ -30,6 +30,14 @@ describe("the server's clock", () => {
     expect(clock.here(clock.now())).toBe(Date.now());
   });
 
+  test("is not ahead of a time when that comes on this machine, where the offset is no whole number of ms", () => {
+    const clock = new ClockOffset();
+    exchange(clock, { ahead: 60_000, there: 10, back: 1 });
+    const next = clock.now() + 1;
+    passTime(clock.here(next) - Date.now());
+    expect(clock.now()).toBe(next);
+  });
+
   test("a new measurement replaces an old one, since clocks drift", () => {
     const clock = new ClockOffset();
     exchange(clock, { ahead: 0, there: 5, back: 5 });
