@@ -110,7 +110,7 @@ export class Queue {
         go();
         return running;
       };
-      this.#add({ ...settings, start, reject, rank: -1, upTo: 0, previous: undefined, next: undefined });
+      this.#add({ ...settings, start, reject, rank: -1, previous: undefined, next: undefined });
     });
   }
 
@@ -219,10 +219,10 @@ export class Queue {
       return;
     }
     // Others may still overtake it: whether it is late then is known when it is the first.
-    if (call.notAfter < Infinity && this.#waiting.has(call)) {
+    if (call.notAfter < Infinity) {
       const { clock, pace } = this.#parts;
       const now = clock.now();
-      this.#isLate(call, Math.max(this.#reserve?.end(this.#waiting.tokensBy(call)) ?? now, pace?.at(now) ?? now));
+      this.#isLate(call, Math.max(this.#reserve?.end(this.#waiting.tokensBehind(call)) ?? now, pace?.at(now) ?? now));
     }
     // A call that left while its tokens were being reserved could not return them then.
     this.#reserve?.giveBack();

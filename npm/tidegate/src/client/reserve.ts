@@ -100,10 +100,9 @@ export class Reserve {
     return (due > limiterNow ? due : (this.#meter?.at(count, limiterNow) ?? limiterNow)) + offset;
   }
 
-  /** Epoch ms, on this clock, before which no call runs that uses the last of `count` tokens. */
-  end(count: number): number | undefined {
-    const end = this.#slots.end(count);
-    return end === undefined ? undefined : end + (this.#offset ?? 0);
+  /** Epoch ms, on this clock, before which a call does not run where those behind it need `behind` tokens. */
+  end(behind: number): number {
+    return this.#slots.end(this.#owed - behind) + (this.#offset ?? 0);
   }
 
   use(count: number, now: number): void {

@@ -135,15 +135,15 @@ export class Slots {
     this.#head = 0;
   }
 
-  /** Epoch ms, on the limiter's clock, at which the last reservation is due that is within the first `count` tokens. */
-  end(count: number): number | undefined {
+  /** Epoch ms, on the limiter's clock, at which the last reservation is due of those in the first `count` tokens. */
+  end(count: number): number {
     let sum = this.tokens;
     for (let i = this.#slots.length - 1; i >= this.#head; i--) {
       const { at, left } = this.#slots[i] as Slot;
       if (sum <= count || close(sum, count)) return at;
       sum -= left;
     }
-    return undefined;
+    return -Infinity;
   }
 
   #last(): Slot | undefined {

@@ -12,8 +12,6 @@ export interface Waiting {
   readonly count: number;
   /** Its place in the order, the lowest first; -1 once it is removed. */
   rank: number;
-  /** Tokens of all calls that its level got up to this one. */
-  upTo: number;
   previous: Waiting | undefined;
   next: Waiting | undefined;
 }
@@ -21,12 +19,7 @@ export interface Waiting {
 interface Level {
   first: Waiting | undefined;
   last: Waiting | undefined;
-  /** Tokens of the calls that it got, and of those that have left, since it was empty. */
-  added: number;
-  removed: number;
 }
-
-const emptyLevel = (): Level => ({ first: undefined, last: undefined, added: 0, removed: 0 });
 
 const arrival = ({ rank, priority }: Waiting): number => rank - (LEVELS - 1 - priority) * PLACES_PER_LEVEL;
 
@@ -36,7 +29,7 @@ const arrival = ({ rank, priority }: Waiting): number => rank - (LEVELS - 1 - pr
  * takes constant time, which is why the levels are linked lists and not arrays.
  */
 export class WaitingCalls<T extends Waiting> {
-  readonly #levels: Level[] = Array.from({ length: LEVELS }, emptyLevel);
+  readonly #levels: Level[] = Array.from({ length: LEVELS }, () => ({ first: undefined, last: undefined }));
   #arrived = 0;
   length = 0;
 
@@ -47,8 +40,6 @@ export class WaitingCalls<T extends Waiting> {
     if (level.last === undefined) level.first = call;
     else level.last.next = call;
     level.last = call;
-    level.added += call.count;
-    call.upTo = level.added;
     this.length++;
   }
 
@@ -74,12 +65,13 @@ export class WaitingCalls<T extends Waiting> {
     for (let first = this.first(); first !== undefined; first = this.first()) yield first;
   }
 
-  /** The fewest tokens that are used once it runs: its own, and those of each level, or part of its own, that precedes it. */
-  tokensBy({ priority, rank, upTo }: T): number {
-    return this.#levels.reduce((sum, { last, added, removed }, level) => {
-      if (level === priority) return sum + upTo - removed;
-      return last !== undefined && last.rank < rank ? sum + added - removed : sum;
-    }, 0);
+  /** Tokens of the calls that it precedes. */
+  tokensBehind({ rank }: T): number {
+    let sum = 0;
+    for (const { last } of this.#levels) {
+      for (let later = last; later !== undefined && later.rank > rank; later = later.previous) sum += later.count;
+    }
+    return sum;
   }
 
   has(call: T): boolean {
@@ -96,9 +88,6 @@ export class WaitingCalls<T extends Waiting> {
     call.previous = undefined;
     call.next = undefined;
     call.rank = -1;
-    level.removed += call.count;
-    // Sums of fractions: so that they do not drift.
-    if (level.first === undefined) level.added = level.removed = 0;
     this.length--;
   }
 }
