@@ -141,7 +141,6 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
         enforcementOf(request.config)?.block?.(this, request, decision) ?? decision;
       return escalated(enforced, all, count);
     });
-    if (trials.length === 0) return counted as Answer<S, AllDecision>;
     const spread = (all: AllDecision): Pending<AllDecision> =>
       follow(together(trials.map((request) => decide(all.ok ? op : "check", [request]))), (tried) => {
         const left = all.decisions.values();

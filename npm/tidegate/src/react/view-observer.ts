@@ -98,7 +98,7 @@ export class ViewObserver {
     const now = from.now();
     const next = nextChange(now, from.state(name), this.#watched, this.#fields);
     if (next === Infinity || this.#changed === undefined) return;
-    this.#timer = setTimeout(this.#wake, Math.min(Math.max(next - now, 1), LONGEST_TIMER));
+    this.#timer = setTimeout(this.#wake, Math.min(next - now, LONGEST_TIMER));
   }
 
   readonly #wake = (): void => {

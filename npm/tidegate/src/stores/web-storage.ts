@@ -61,7 +61,6 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
       };
       // It is deleted or replaced: the next call opens it again. Before the sweep, which that would wait for otherwise.
       found.onversionchange = forget;
-      found.onclose = forget;
       await sweep(found);
       wasOpen = true;
       return isOpen ? found : opening();
