@@ -68,6 +68,7 @@ export const STORES = [
   swap("reject(deadline.why ?? reason)", "reject(reason)"),
   of("swap.ts", ...unit("turns"))("due.why = NOT_SENT;", ""),
   swap("    await overdueTimers(Math.min(...batch.map(({ deadline }) => deadline.at)));\n", ""),
+  swap("deadline.why ??= why;", "deadline.why = why;"),
   swap("      await overdueTimers(firstDeadline(calls, until));\n", ""),
   swap("deadline.why = whyLate(deadline, since);", "deadline.why = undefined;"),
   turns("steadyNow() > (since + at) / 2 ? LITTLE_TIME : undefined", "LITTLE_TIME"),

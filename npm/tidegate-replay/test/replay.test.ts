@@ -52,6 +52,8 @@ describe("replay", () => {
     await replay([log, log], OPTIONS, (step) => steps.push(step));
     const { total } = steps[0] as Progress;
     expect(steps.length).toBeGreaterThan(6);
+    // One after 50,000 requests, one after each log, and the last.
+    expect(steps.length).toBeLessThanOrEqual(400_000 / 50_000 + 2 + 1);
     expect(steps.every((step, i) => step.requests >= (steps[i - 1]?.requests ?? 0))).toBe(true);
     expect(steps.at(-1)).toEqual({ bytes: total, total, requests: 400_000, read: true });
     expect(steps.slice(0, -1).every(({ read }) => !read)).toBe(true);

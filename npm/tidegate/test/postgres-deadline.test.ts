@@ -74,3 +74,22 @@ test("a process that did not run past the deadline, and reads replies before its
   await Promise.all([first, second]);
   expect((await waiting).cause).toMatchObject({ message: expect.stringContaining("permission denied") });
 });
+
+test("a process that did not run past the deadline sends a statement again that another transaction undid", async () => {
+  const sent: ((error: unknown) => void)[] = [];
+  const client = { unsafe: () => new Promise<unknown>((_, reject) => void sent.push(reject)) };
+  const limit = new Limit("api", { kind: "token bucket", rate: 1000, period: 1000 });
+  const call = { op: "take", limit, key: "k", count: 1, reserve: false, start: undefined } as const;
+  const deadline = { at: START + 250 };
+  const decided = postgres(client).decide(call, undefined, deadline);
+  await pass(0);
+  await pass(200);
+  now += 500;
+  // As a limiter does whose timer is late.
+  setTimeout(() => (deadline.at = now + 250), 0);
+  sent.shift()?.(Object.assign(new Error("could not serialize access"), { code: "40001" }));
+  for (let i = 0; i < 10; i++) await vi.advanceTimersByTimeAsync(1);
+  expect(sent).toHaveLength(1);
+  sent.shift()?.(new Error("gone"));
+  await expect(decided).rejects.toThrow("gone");
+});

@@ -13,6 +13,13 @@ const migrating = anyOf("schema, unlogged");
 const storing = anyOf("schema, statements, batch, statementTimeout, prepare, lease");
 const aClient = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
 
+test("a transaction may be on a connection that was reserved, as by Bun's SQL, which begins others", () => {
+  const reserved = { unsafe: async () => [], begin: async () => undefined, release: () => {} };
+  expect(() => store.within(any(reserved))).not.toThrow();
+  const { release: _, ...pool } = reserved;
+  expect(() => store.within(any(pool))).toThrow("`client` must be the client that the transaction is on");
+});
+
 describe("a wrong argument is an InputError that names it", () => {
   test.each<[string, () => unknown, string]>([
     ["migration(null)", () => migration(any(null)), `${migrating}null`],

@@ -13,8 +13,10 @@ function open() {
     unsafe: (_, values = []) => new Promise<unknown>((_, reject) => void sent.push({ values, reject })),
   });
   const call = (key: string) => store.decide(take(key), undefined, undefined).catch((error: unknown) => error);
+  const several = (keys: readonly string[]) =>
+    store.decideAll(keys.map(take), undefined, undefined).catch((error: unknown) => error);
   const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
-  return { sent, call, turn };
+  return { sent, call, several, turn };
 }
 
 test("a request on a row of a statement that is out waits for it, and one on another row does not", async () => {
@@ -33,6 +35,20 @@ test("a request on a row of a statement that is out waits for it, and one on ano
   expect(sent.map(({ values }) => String(values[0]))).toEqual(["api:a", "api:b", "api:a"]);
   for (const { reject } of sent) reject(new Error("gone"));
   await Promise.all([second, other]);
+});
+
+test("a request waits for those before it on its row that wait for another row", async () => {
+  const { sent, call, several, turn } = open();
+  const calls = [call("a")];
+  await turn();
+  calls.push(several(["a", "b"]), call("b"));
+  await turn();
+  expect(sent.map(({ values }) => String(values[0]))).toEqual(["api:a"]);
+  sent[0]?.reject(new Error("gone"));
+  await turn();
+  expect(sent).toHaveLength(2);
+  sent[1]?.reject(new Error("gone"));
+  await Promise.all(calls);
 });
 
 test("the rows of a statement are locked in the order of the table, whatever the order of the calls", async () => {

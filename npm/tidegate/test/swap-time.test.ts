@@ -200,22 +200,28 @@ test("a burst on which a slow process cannot decide in time is decided in parts,
   expect(changes.length).toBeLessThan(10);
 });
 
-test("a call that others' writes have delayed ends with that reason, whatever its step does at the deadline", async () => {
-  const { store, database } = table();
-  const { swap, read } = database;
-  let swaps = 0;
-  database.swap = async (...step) => ++swaps > 1 && swap(...step);
-  const began = performance.now();
-  const [soon, later] = [1, 1000].map((ms) => store.decide(call(), NOW, { at: began + ms }));
-  expect(await within(1, soon as Promise<unknown>)).toContain("not stored in 1 attempt");
-  expect(await later).toMatchObject({ ok: true, value: 9 });
-  swaps = 0;
-  let reads = 0;
-  database.read = (...step) => (++reads > 1 ? new Promise(() => {}) : read(...step));
-  expect(await within(20, store.decide(call(), NOW, { at: performance.now() + 20 }))).toContain(
-    "not stored in 1 attempt",
-  );
-});
+test.each([
+  ["", undefined],
+  [", and where the database has a reason of its own", { read: new Error("paused"), write: new Error("paused") }],
+])(
+  "a call that others' writes have delayed ends with that reason, whatever its step does at the deadline%s",
+  async (_, unanswered) => {
+    const { store, database } = table(unanswered && { unanswered });
+    const { swap, read } = database;
+    let swaps = 0;
+    database.swap = async (...step) => ++swaps > 1 && swap(...step);
+    const began = performance.now();
+    const [soon, later] = [1, 1000].map((ms) => store.decide(call(), NOW, { at: began + ms }));
+    expect(await within(1, soon as Promise<unknown>)).toContain("not stored in 1 attempt");
+    expect(await later).toMatchObject({ ok: true, value: 9 });
+    swaps = 0;
+    let reads = 0;
+    database.read = (...step) => (++reads > 1 ? new Promise(() => {}) : read(...step));
+    expect(await within(20, store.decide(call(), NOW, { at: performance.now() + 20 }))).toContain(
+      "not stored in 1 attempt",
+    );
+  },
+);
 
 test("the last error of a busy database is in the message", async () => {
   const { store } = table({ swap: () => Promise.reject(new Error("locked")), busy: () => "database" });
@@ -253,25 +259,25 @@ describe("a process that did not run past the deadline, and reads replies before
     await vi.advanceTimersByTimeAsync(ms);
   }
   /** It does not run for a while; the timers that were due then run as the test goes on. */
-  const stop = (): void => void (now += 5000);
+  const stop = (): void => {
+    now += 5000;
+  };
 
-  test("decides on the calls that wait for the reply", async () => {
+  test("sends the calls that wait for the reply", async () => {
     const { store, database } = table();
     const { read } = database;
-    let answer = (): void => {};
-    database.read = (ids, until) => new Promise<void>((done) => (answer = done)).then(() => read(ids, until));
+    let fail = (_: Error): void => {};
+    database.read = () => new Promise((_, reject) => (fail = reject));
     const limits = defineLimits({ api: bucket }, { store, timeout: 250, log: false });
-    // Which writes nothing: before a write, the timers run in any case.
-    const first = limits.check("api");
+    const first = limits.limit("api");
     await pass(0);
     const waiting = limits.limit("api");
     await pass(249);
     stop();
-    for (let i = 0; i < 10; i++) {
-      answer();
-      await vi.advanceTimersByTimeAsync(1);
-    }
-    await first;
+    database.read = read;
+    fail(new Error("connection lost"));
+    for (let i = 0; i < 10; i++) await vi.advanceTimersByTimeAsync(1);
+    expect((await first).degraded).toBe(true);
     expect(await waiting).not.toHaveProperty("degraded");
   });
 

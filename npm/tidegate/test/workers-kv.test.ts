@@ -101,6 +101,29 @@ test("a reset reaches an isolate that has cached the key", async () => {
   expect((await cached.limit("quota")).ok).toBe(true);
 });
 
+test("nothing is read for a minute after the deletion, in which KV may go on serving what it held", async () => {
+  const limits = defineLimits(configs, { store: workersKv(namespace), timeout: 10_000 });
+  await limits.limit("quota");
+  const deleted = hold("delete");
+  const reset = limits.reset("quota");
+  vi.advanceTimersByTime(5000);
+  deleted();
+  await reset;
+  const gets = vi.spyOn(namespace, "get");
+  vi.advanceTimersByTime(59_999);
+  await limits.limit("quota");
+  expect(gets).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  await limits.limit("quota");
+  expect(gets).toHaveBeenCalledOnce();
+});
+
+test("a key of more bytes than KV takes is stored under a shorter one", async () => {
+  await isolate().limit("quota", { key: "\u20ac".repeat(200), count: 4 });
+  expect([...values.keys()].map((key) => new TextEncoder().encode(key).length <= 512)).toEqual([true]);
+  expect((await isolate().getValue("quota", { key: "\u20ac".repeat(200) })).value).toBe(6);
+});
+
 test("a reset that KV refuses leaves the state", async () => {
   const limits = isolate();
   await limits.limit("quota", { count: 9 });
