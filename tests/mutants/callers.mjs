@@ -99,6 +99,7 @@ export const CALLERS = [
     THROTTLE,
   ),
   one("client/reserve.ts", "      .catch(() => undefined)\n", "", THROTTLE),
+  one("client/slots.ts", '|| policy.kind === "fixed window"', "", STANDSTILL),
   one("client/reserve.ts", "if (this.#state !== null) this.#state = {", "if (false) this.#state = {", STANDSTILL),
   one("client/reserve.ts", "    this.#slots.cut(this.#spare + count, sent - (this.#offset ?? 0));\n", "", STANDSTILL),
   one(

@@ -1,4 +1,4 @@
-/** Calls whose tokens fell due while none could run. */
+/** Calls whose tokens fell due while none could run, and calls after a pause. */
 import { expect, test } from "vitest";
 import { throttle } from "../../src/client/index.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
@@ -44,4 +44,28 @@ test("tokens that no call needs, and that cannot return, are lost once they are 
   await clock.pass(10 * SECOND);
   await throttled();
   expect(limiter.getValue("api").value).toBe(4);
+});
+
+test("after a pause calls move up to a window of their own, where windows begin with a first request", async () => {
+  const clock = fakeClock();
+  let started = clock.now();
+  const ran: [string, number][] = [];
+  const work = (name: string): void => void ran.push([name, clock.now() - started]);
+  const api = { kind: "fixed window", rate: 2, period: SECOND, start: "first request" } as const;
+  const throttled = throttle(work, { limiter: defineLimits({ api }, { now: clock.now }), name: "api" }, { clock });
+  void throttled("earlier");
+  await clock.pass(10_300);
+  started = clock.now();
+  const gone = new AbortController();
+  void throttled.with({ count: 2 })("first");
+  const aborted = throttled.with({ count: 2, signal: gone.signal })("gone");
+  void throttled("last");
+  await clock.pass(100);
+  gone.abort(new Error("no longer needed"));
+  await expect(aborted).rejects.toThrow("no longer needed");
+  await clock.pass(3 * SECOND);
+  expect(ran.slice(1)).toEqual([
+    ["first", 0],
+    ["last", SECOND],
+  ]);
 });
