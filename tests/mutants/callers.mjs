@@ -11,7 +11,7 @@ const [FETCH, FIELDS, THROTTLE] = [
 const [EXTREMES, RETRIES] = [client("fetch-extremes"), client("fetch-retries")];
 const [OBJECTS, STANDSTILL] = [client("object-streams"), client("standstill")];
 const [SEMAPHORE, SINGLE, STREAMS] = [client("semaphore"), client("single-flight"), client("streams")];
-const [REMOTE, CLOCK] = ["react/remote.test.ts", "react/clock-offset.test.ts"];
+const [REMOTE, OBSERVER, CLOCK] = ["remote", "view-observer", "clock-offset"].map((name) => `react/${name}.test.ts`);
 const cli = (name) => `cli/${name}.test.ts`;
 
 /** A mutant of the console, which its own tests find. */
@@ -129,7 +129,7 @@ export const CALLERS = [
   one("react/view-observer.ts", "Object.assign(view, { [field]: this.#look()[field] });", "", REMOTE),
   one("react/clock-offset.ts", "if (roundTrip / 2 > this.error()) return;", "", CLOCK),
   one("react/clock-offset.ts", "    this.#error = Infinity;\n    return true;", "    return true;", CLOCK),
-  one("react/view-observer.ts", "      this.#changed = undefined;\n", "", REMOTE),
+  one("react/view-observer.ts", "      this.#changed = undefined;\n", "", OBSERVER),
   one("react/clock-offset.ts", "Math.ceil(at - (this.#offset ?? 0))", "Math.floor(at - (this.#offset ?? 0))", CLOCK),
   // Logs and commands.
   one(

@@ -373,12 +373,7 @@ export const HTTP = [
     "  }\n\n  /**\n   * The limits of a request",
     POLICIES,
   ),
-  one(
-    "policies/repeated.ts",
-    "frame.names.has(frame.step) && frames.length <= DEEPEST",
-    "frame.names.has(frame.step)",
-    CHECK,
-  ),
+  one("policies/repeated.ts", " && frames.length <= DEEPEST", "", CHECK),
   one("policies/repeated.ts", "      frame.names.add(frame.step);\n", "", CHECK),
   enforcement("ok: true, retryAt: undefined", "ok, retryAt: undefined"),
   enforcement("const how = { shadow, block: trial ? undefined : own };", "const how = { shadow, block: own };"),

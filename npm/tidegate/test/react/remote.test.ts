@@ -395,15 +395,3 @@ describe("after the page was in the background", () => {
     stop();
   });
 });
-
-test("a field that is read when the component is gone starts no timer", async () => {
-  const observer = observing(new RemoteLimits(server({ value: 0 }).load), 1);
-  const stop = observer.subscribe(() => {});
-  await settled();
-  const view = observer.view();
-  stop();
-  observer.read(view, "retryAfter");
-  observer.rendered();
-  await settled();
-  expect(vi.getTimerCount()).toBe(0);
-});
