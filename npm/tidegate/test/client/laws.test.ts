@@ -7,21 +7,25 @@ import { fakeClock } from "../../src/testing/index.ts";
 
 const START = 1_735_689_600_000;
 const whole = (max: number) => fc.integer({ min: 1, max });
-const config: fc.Arbitrary<Config> = fc.oneof(
-  fc.record({
-    kind: fc.constant("token bucket" as const),
-    rate: whole(50),
-    period: fc.constantFrom(100, 1000, 7000),
-    capacity: fc.nat(30),
-  }),
-  fc.record({
-    kind: fc.constant("fixed window" as const),
-    rate: whole(20),
-    period: fc.constantFrom(100, 1000),
-    capacity: whole(30),
-    start: fc.nat(99),
-  }),
-);
+const configWith = (...periods: number[]): fc.Arbitrary<Config> =>
+  fc.oneof(
+    fc.record({
+      kind: fc.constant("token bucket" as const),
+      rate: whole(50),
+      period: fc.constantFrom(...periods),
+      capacity: fc.nat(30),
+    }),
+    fc.record({
+      kind: fc.constant("fixed window" as const),
+      rate: whole(20),
+      period: fc.constantFrom(...periods),
+      capacity: whole(30),
+      start: fc.nat(99),
+    }),
+  );
+const config = configWith(100, 1000, 7000);
+/** Its tokens are multiples of a power of two, so that no sum is rounded. */
+const exactConfig = configWith(128, 1024, 8192);
 interface Call {
   wait: number;
   count: number;
@@ -95,9 +99,10 @@ function within(one: Config, ran: readonly Run[], slack: number): void {
 }
 
 describe("any sequence of calls", () => {
+  // Where no sum of tokens is rounded: a rounding error may cost the next call a ms.
   test("without aborts, calls run in order, each at the exact ms of its reservation", async () => {
     await fc.assert(
-      fc.asyncProperty(config, calls(fc.constant(5), never), async (one, history) => {
+      fc.asyncProperty(exactConfig, calls(fc.constant(5), never), async (one, history) => {
         const { ran, made } = await play(one, history);
         expect(ran.map(({ index }) => index)).toEqual(history.map((_, i) => i));
         const clock = fakeClock(START);
