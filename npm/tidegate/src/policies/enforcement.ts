@@ -141,6 +141,8 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
         enforcementOf(request.config)?.block?.(this, request, decision) ?? decision;
       return escalated(enforced, all, count);
     });
+    // As nearly always: the decisions need not be copied.
+    if (trials.length === 0) return counted as Answer<S, AllDecision>;
     const spread = (all: AllDecision): Pending<AllDecision> =>
       follow(together(trials.map((request) => decide(all.ok ? op : "check", [request]))), (tried) => {
         const left = all.decisions.values();
