@@ -4,8 +4,8 @@ use crate::bounds::FIRST_REQUEST;
 use crate::bucket::Bucket;
 use crate::decision::Outcome;
 use crate::fixed_window::index;
+use crate::kind::Kind;
 use crate::number::{ceil, max, min};
-use crate::policy::Kind;
 use crate::state::State;
 
 /// 2^-51: of a sum, one to four times the distance to the next double.

@@ -1,8 +1,8 @@
 //! The bucket: the numbers of one evaluation, and the dispatch on the kind of limit.
 
 use crate::bounds::MAX_NOW_MS;
+use crate::kind::Kind;
 use crate::number::{ceil, max, min};
-use crate::policy::Kind;
 use crate::state::State;
 use crate::{fixed_window, token_bucket};
 

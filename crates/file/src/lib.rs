@@ -40,6 +40,7 @@ mod fork;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod lock;
 mod open;
 mod options;
 mod private;

@@ -3,18 +3,19 @@
 use crate::disk;
 use crate::error::FileError;
 use crate::fork;
+use crate::lock::{self, OWNER, is_removed, tried};
 use crate::options::{self, DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Settings, SyncMode, map_size};
 use crate::private;
 use crate::row;
 use crate::snapshot;
-use crate::store::FileStore;
+use crate::store::{FileStore, Opened};
 use crate::transaction::{FRESH_FROM, Rows};
 use crate::verify::{HEAD, used, verify};
 use heed::{Env, EnvFlags, EnvOpenOptions, WithoutTls};
 use std::collections::HashMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::thread::sleep;
@@ -22,51 +23,9 @@ use std::time::{Duration, Instant};
 
 /// How long to wait for another process that is checking the folder, or a thread that makes its last snapshot.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The lock that all processes share which have the folder open.
-const OWNER: &str = "owner.lock";
 /// Room for about 1,000 concurrent reads.
 const LOCK_BYTES: u64 = 1 << 16;
 const READERS: u32 = 1000;
-
-pub(crate) struct Opened {
-    pub(crate) env: Env<WithoutTls>,
-    pub(crate) rows: Rows,
-    pub(crate) settings: Settings,
-    /// Held while the folder is open: a process that cannot lock it exclusively is not the first.
-    pub(crate) owner: Arc<File>,
-}
-
-/// Whether the folder was removed or renamed while it is open. What others make in its place is another folder.
-#[cfg(unix)]
-pub(crate) fn is_removed(folder: &Path, owner: &File) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let file = |found: fs::Metadata| (found.dev(), found.ino());
-    match (fs::metadata(folder.join(OWNER)), owner.metadata()) {
-        (Ok(there), Ok(held)) => file(there) != file(held),
-        (Err(error), _) => error.kind() == ErrorKind::NotFound,
-        (Ok(_), Err(_)) => false,
-    }
-}
-
-/// Windows removes and renames no file that is open.
-#[cfg(not(unix))]
-pub(crate) fn is_removed(_: &Path, _: &File) -> bool {
-    false
-}
-
-fn lock_file(folder: &Path, name: &str) -> Result<File, FileError> {
-    private::open(&folder.join(name), false)
-        .map_err(|error| FileError::io(folder, &format!("{name} cannot be opened"), &error))
-}
-
-/// Whether the lock was taken; false where another process holds it.
-pub(crate) fn tried(folder: &Path, tried: Result<(), TryLockError>) -> Result<bool, FileError> {
-    match tried {
-        Ok(()) => Ok(true),
-        Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) => Err(FileError::io(folder, "its lock cannot be taken", &error)),
-    }
-}
 
 /// The folders that this process has open. It opens each once: LMDB's locks belong to the process, and closing a second
 /// environment would release the locks of the first.
@@ -105,7 +64,7 @@ pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> 
 fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
     disk::refuse_network(folder)?;
     private::tighten(folder)?;
-    let gate = lock_file(folder, "gate.lock")?;
+    let gate = lock::file(folder, "gate.lock")?;
     let deadline = Instant::now() + PATIENCE;
     while !tried(folder, gate.try_lock())? {
         if Instant::now() > deadline {
@@ -114,7 +73,7 @@ fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
         }
         sleep(Duration::from_millis(1));
     }
-    let owner = lock_file(folder, OWNER)?;
+    let owner = lock::file(folder, OWNER)?;
     let alone = tried(folder, owner.try_lock())?;
     let (env, rows, settings) = if alone { first(folder, wanted)? } else { join(folder, wanted)? };
     // LMDB created files under this process's umask.

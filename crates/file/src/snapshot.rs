@@ -5,7 +5,7 @@
 //! killed process loses nothing, since the system has its writes.
 
 use crate::error::FileError;
-use crate::open::{is_removed, tried};
+use crate::lock::{is_removed, tried};
 use crate::options::{DEFAULT_SYNC, SyncMode};
 use crate::private;
 use heed::{CompactionOption, Env, WithoutTls};

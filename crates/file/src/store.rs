@@ -2,7 +2,6 @@
 
 use crate::error::FileError;
 use crate::fork::forked;
-use crate::open::Opened;
 use crate::options::Settings;
 use crate::snapshot::Keeper;
 use crate::transaction::{Fault, OWN_ROWS, Reading, Rows, Writing};
@@ -36,6 +35,15 @@ pub struct Stats {
     pub bytes: u64,
     /// The error of the last snapshot, where it failed.
     pub sync_error: Option<String>,
+}
+
+/// What opening a folder leads to.
+pub(crate) struct Opened {
+    pub(crate) env: Env<WithoutTls>,
+    pub(crate) rows: Rows,
+    pub(crate) settings: Settings,
+    /// Held while the folder is open: a process that cannot lock it exclusively is not the first.
+    pub(crate) owner: Arc<File>,
 }
 
 /// States in a folder, shared by all threads and processes that have it open. Made by [`open`](crate::open).

@@ -1,7 +1,7 @@
 //! Opening and closing stores, and the limits on them.
 
 use crate::decide::decide;
-use crate::store::{Place, Store, TABLE};
+use crate::store::{Place, Store, StoreStats, TABLE};
 use crate::thread::{Kept, drop_limit, keep_limit, keep_store, live_limits, store};
 use napi::bindgen_prelude::{Float64Array, JsValue, Object};
 use napi::{Env, Error, Result, sys};
@@ -95,49 +95,6 @@ pub(crate) fn limit_drop(limit: u32) {
 #[must_use]
 pub(crate) fn limits() -> u32 {
     live_limits() as u32
-}
-
-/// Counts of the states that a store holds and has dropped.
-#[napi(object)]
-pub(crate) struct StoreStats {
-    /// States held now.
-    pub keys: f64,
-    /// The most it may hold.
-    pub max_keys: f64,
-    /// States that this process evicted before they were full.
-    pub evicted: f64,
-    /// Full states that this process dropped.
-    pub expired: f64,
-    /// Bytes of the table, or of the data file.
-    pub bytes: f64,
-    /// The error of the last snapshot, where it failed.
-    pub sync_error: Option<String>,
-}
-
-impl From<tidegate_table::Stats> for StoreStats {
-    fn from(stats: tidegate_table::Stats) -> StoreStats {
-        StoreStats {
-            keys: stats.keys as f64,
-            max_keys: stats.max_keys as f64,
-            evicted: stats.evicted as f64,
-            expired: stats.expired as f64,
-            bytes: stats.bytes as f64,
-            sync_error: None,
-        }
-    }
-}
-
-impl From<tidegate_file::Stats> for StoreStats {
-    fn from(stats: tidegate_file::Stats) -> StoreStats {
-        StoreStats {
-            keys: stats.keys as f64,
-            max_keys: stats.max_keys as f64,
-            evicted: stats.evicted as f64,
-            expired: stats.expired as f64,
-            bytes: stats.bytes as f64,
-            sync_error: stats.sync_error,
-        }
-    }
 }
 
 /// Counts of a store. Throws where a folder cannot be read.

@@ -1,6 +1,6 @@
 //! A store of JavaScript: the numbers that its calls pass, and its table or folder.
 
-use crate::open::StoreStats;
+use napi_derive::napi;
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 use tidegate_core::Decision;
@@ -99,5 +99,48 @@ impl Store {
 
     pub(crate) fn stats(&self) -> Result<StoreStats, u32> {
         self.on(|table| table.stats().into(), |folder| Ok(folder.stats()?.into()))
+    }
+}
+
+/// Counts of the states that a store holds and has dropped.
+#[napi(object)]
+pub(crate) struct StoreStats {
+    /// States held now.
+    pub keys: f64,
+    /// The most it may hold.
+    pub max_keys: f64,
+    /// States that this process evicted before they were full.
+    pub evicted: f64,
+    /// Full states that this process dropped.
+    pub expired: f64,
+    /// Bytes of the table, or of the data file.
+    pub bytes: f64,
+    /// The error of the last snapshot, where it failed.
+    pub sync_error: Option<String>,
+}
+
+impl From<tidegate_table::Stats> for StoreStats {
+    fn from(stats: tidegate_table::Stats) -> StoreStats {
+        StoreStats {
+            keys: stats.keys as f64,
+            max_keys: stats.max_keys as f64,
+            evicted: stats.evicted as f64,
+            expired: stats.expired as f64,
+            bytes: stats.bytes as f64,
+            sync_error: None,
+        }
+    }
+}
+
+impl From<tidegate_file::Stats> for StoreStats {
+    fn from(stats: tidegate_file::Stats) -> StoreStats {
+        StoreStats {
+            keys: stats.keys as f64,
+            max_keys: stats.max_keys as f64,
+            evicted: stats.evicted as f64,
+            expired: stats.expired as f64,
+            bytes: stats.bytes as f64,
+            sync_error: stats.sync_error,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::shown;
 use crate::key;
-use crate::subject::{Cost, Scope};
+use crate::scope::{Cost, Scope};
 use crate::time::Times;
 use tidegate_core::{MAX_KEY_BYTES, check_count};
 

@@ -41,6 +41,7 @@ mod options;
 mod reader;
 mod report;
 mod run;
+mod scope;
 mod search;
 mod series;
 mod subject;

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::fields::Slots;
 use crate::inline;
 use crate::options::Options;
+use crate::scope::{Cost, Scope};
 use tidegate_core::{Config, Kind, Policy};
 use tidegate_policy::{Descriptor, Document, Rule, Source};
 
@@ -25,41 +26,6 @@ pub(crate) struct Subject {
     /// Whether its rate and capacity are to be proposed.
     pub(crate) open: bool,
     pub(crate) scope: Scope,
-}
-
-/// The requests that a limit applies to, and their cost.
-#[derive(Clone, Debug)]
-pub(crate) struct Scope {
-    /// As the limit's.
-    pub(crate) key: Option<usize>,
-    /// Slots, and the text that each must hold.
-    pub(crate) matches: Vec<(usize, String)>,
-    /// Whether it applies only to requests that no other limit applies to; those in shadow mode do not count.
-    pub(crate) fallback: bool,
-    /// Whether it is in shadow mode, and leaves its requests to the fallback.
-    pub(crate) shadow: bool,
-    pub(crate) cost: Cost,
-}
-
-/// The cost of a request.
-#[derive(Clone, Debug)]
-pub(crate) enum Cost {
-    /// Always the same.
-    Fixed(f64),
-    /// The number in a column; a line without it is a bad line.
-    Column(usize),
-    /// The number that the client states, within bounds; `default` where it states no usable number.
-    Stated { slot: usize, default: f64, min: f64, max: f64 },
-}
-
-impl Cost {
-    /// The slot in which the client states it.
-    pub(crate) fn stated(&self) -> Option<usize> {
-        match self {
-            Cost::Stated { slot, .. } => Some(*slot),
-            Cost::Fixed(_) | Cost::Column(_) => None,
-        }
-    }
 }
 
 impl Subject {
