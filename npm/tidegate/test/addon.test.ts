@@ -7,10 +7,10 @@ import { file } from "../src/stores/file.ts";
 
 const missing = new Error("cannot find @tidegate/linux-x64-gnu", { cause: new Error("libc is too old") });
 
-/** Opens a folder where the addon is missing. */
-const open = (path: string | URL) => {
+/** Opens a folder where the addon does not load. */
+const open = (path: string | URL, error = missing) => {
   const require = (): unknown => {
-    throw missing;
+    throw error;
   };
   return file(path, {}, { platform: "linux", arch: "x64", musl: false, require });
 };
@@ -22,6 +22,12 @@ test("file() throws the whole chain of causes, and how to install the addon", ()
   expect(opened).toThrow(
     expect.objectContaining<Partial<StoreError>>({ store: "file", operation: "open", cause: missing }),
   );
+});
+
+test("causes that lead back to the error are each in the message once", () => {
+  const error = new Error("cannot open the library");
+  error.cause = new Error("no such file", { cause: error });
+  expect(() => open("/a/folder", error)).toThrow(/ load: cannot open the library; caused by: no such file; install/);
 });
 
 test("a URL that is no path of this system is a mistake that names it", () => {

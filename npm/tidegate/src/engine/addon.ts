@@ -161,7 +161,7 @@ export function loadAddon(source: AddonSource): { readonly addon: Addon } | Abse
   } catch (error) {
     const causes: Error[] = [];
     // Not by `instanceof`: in Jest's sandbox the error is of another realm.
-    for (let cause = error as Error; typeof cause?.message === "string" && causes.length < 8; ) {
+    for (let cause = error as Error; typeof cause?.message === "string" && !causes.includes(cause); ) {
       causes.push(cause);
       cause = cause.cause as Error;
     }
