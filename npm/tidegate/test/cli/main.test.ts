@@ -76,4 +76,17 @@ describe("the messages of an error", () => {
     error.cause = new Error("lost", { cause: error });
     expect(messagesOf(error)).toBe("the pool is closed: lost");
   });
+
+  test("of an AggregateError without a message are those of its first error, and end where that leads back to it", () => {
+    const refused = new AggregateError(
+      [new Error("connect ECONNREFUSED ::1:6379", { cause: new Error("no route") })],
+      "",
+    );
+    expect(messagesOf(new Error("no connection", { cause: refused }))).toBe(
+      "no connection: connect ECONNREFUSED ::1:6379: no route",
+    );
+    const own = new AggregateError([], "");
+    own.errors = [own];
+    expect(messagesOf(own)).toBe("AggregateError");
+  });
 });
