@@ -1,6 +1,6 @@
 // What folders have dependencies of their own for: the runtimes of tests/hosts, the compilers and the test runner of
 // tests/packaging/stranger, the peers of tests/bench and the site's generator. They are large, so they are installed on demand.
-import { once, run } from "./run.mjs";
+import { env, once, run } from "./run.mjs";
 
 const NPM = ["--ignore-scripts", "--no-audit", "--no-fund"];
 
@@ -33,7 +33,8 @@ export const installRuntimes = async () => {
   await once(
     "better-sqlite3",
     { inputs: ["tests/hosts/package-lock.json"], outputs: [BETTER_SQLITE3], extra: process.version },
-    () => run("npm", ["rebuild", "better-sqlite3", "--prefix", "tests/hosts"]),
+    // SQLite without optimization: compiling it took a minute, and no test has more than a few rows.
+    () => run("npm", ["rebuild", "better-sqlite3", "--prefix", "tests/hosts"], { env: { ...env, CFLAGS: "-O0" } }),
   );
   await install("pool-workers", "tests/hosts/pool-workers");
   await install("react-native", "tests/hosts/react-native");
