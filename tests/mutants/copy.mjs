@@ -1,4 +1,5 @@
 // A copy of the tree in which mutants are applied, so that a run that is killed leaves no mutant in the source.
+import { createHash } from "node:crypto";
 import {
   appendFileSync,
   cpSync,
@@ -19,6 +20,9 @@ export const copy = process.env.TIDEGATE_MUTANTS ?? join(root, "target/mutants")
 
 /** The process that uses the copy. */
 const OWNER = join(copy, "target/owner");
+/** The script of Redis, and the file that has its digest. */
+const LUA = "npm/tidegate/src/stores/redis/tidegate.lua";
+const LUA_CALLER = "npm/tidegate/src/stores/redis/script.ts";
 /** The files that had a mutant, one a line: cargo may have built from one of them. */
 const CHANGED = join(copy, "target/changed");
 
@@ -86,18 +90,35 @@ export function makeCopy() {
   outdateBuilds();
 }
 
-/** Runs `what` while `find` is replaced in a file of the copy. */
-export function withMutant({ file, find, replace }, what) {
-  const path = join(copy, file);
-  const text = readFileSync(path, "utf8");
+const sha1 = (text) => createHash("sha1").update(text).digest("hex");
+
+/** What the mutant changes: its file, and the digest by which the script of Redis is called, which else finds any mutant. */
+function changesOf({ file, find, replace }) {
+  const text = readFileSync(join(copy, file), "utf8");
   const mutated = text.replace(find, () => replace);
-  appendFileSync(CHANGED, `${file}\n`);
-  writeFileSync(path, mutated);
+  const changes = [{ file, text, mutated }];
+  if (file !== LUA) return changes;
+  const caller = readFileSync(join(copy, LUA_CALLER), "utf8");
+  return [...changes, { file: LUA_CALLER, text: caller, mutated: caller.replace(sha1(text), sha1(mutated)) }];
+}
+
+const write = (file, text) => writeFileSync(join(copy, file), text);
+
+/** Runs `what` while `find` is replaced in a file of the copy. */
+export function withMutant(mutant, what) {
+  const changes = changesOf(mutant);
+  for (const { file, mutated } of changes) {
+    appendFileSync(CHANGED, `${file}\n`);
+    write(file, mutated);
+  }
   try {
     const result = what();
-    if (readFileSync(path, "utf8") !== mutated) throw new Error(`another process wrote ${path} during the test`);
+    for (const { file, mutated } of changes) {
+      if (readFileSync(join(copy, file), "utf8") !== mutated)
+        throw new Error(`another process wrote ${file} during the test`);
+    }
     return result;
   } finally {
-    writeFileSync(path, text);
+    for (const { file, text } of changes) write(file, text);
   }
 }

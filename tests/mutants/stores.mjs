@@ -28,6 +28,10 @@ const mongodb = of("mongodb.ts", ...server("mongodb/faults"));
 const redis = (file, ...tests) => of(`redis/${file}`, ...server(...tests.map((test) => `redis/${test}`)));
 const redisStore = (...tests) => of("redis.ts", ...server(...tests.map((test) => `redis/${test}`)));
 const lua = redis("tidegate.lua", "suite", "store", "differential");
+const luaTested = (file, name) => of("redis/tidegate.lua", `tests/stores/redis/${file}.test.ts::${name}`);
+const expiry = luaTested("store", "whatever wrote it, a key expires when it is full");
+const argument = luaTested("script", "an argument that is wrong is an error that names it");
+const passedIn = luaTested("script", "a clock that is passed in decides with a deadline too");
 const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
 
 const kv = (file) => of(file, ...unit("workers-kv"));
@@ -191,6 +195,18 @@ export const STORES = [
   redis("tidegate.lua", "script")("if passed then now = floor(now) end", ""),
   lua("held.err:find('WRONGTYPE', 1, true) and '4' or call('GET', key)", "'4'"),
   lua("local fresh = not v or t - at > SKEW", "local fresh = not v"),
+  passedIn("now = now or clock", "now = clock"),
+  passedIn("elseif form ~= 'decision' then break end", "else break end"),
+  expiry("at - now + SKEW)", "at - now)"),
+  expiry("pack('<dd', v, t), 'PXAT', at)", "pack('<dd', v, t))"),
+  expiry("  else call('DEL', key) end\nend", "  end\nend"),
+  argument("within(i + 1, 2 ^ -1074, MOST)", "within(i + 1, 2 ^ -1074, 2 * MOST)"),
+  argument("or within(i + 5, 0, MOST))", "or within(i + 5, 0, 1 / 0))"),
+  argument("integer(i + 6, -END, END)", "within(i + 6, -END, END)"),
+  argument("or within(at, 0, END)", "or within(at, -END, END)"),
+  argument("(blocks and integer or within)(i", "within(i"),
+  argument("blocks and 1 or 0, MOST", "0, MOST"),
+  argument("integer(5, 1, #argv)", "integer(5, 0, #argv)"),
 
   of("postgres.ts", ...server("postgres/connecting"))(
     "transaction ? () => undefined : connectingBy",

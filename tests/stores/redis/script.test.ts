@@ -182,19 +182,30 @@ test("an argument that is wrong is an error that names it, and nothing is writte
     [2, "nan", 'got "nan"'],
     [2, "", "count must be"],
     [3, "0", "rate must be tokens above 0"],
+    [3, "1099511627777", "rate must be tokens above 0 and up to 1099511627776"],
     [4, "1.5", "period must be an integer of ms"],
     [5, "inf", "capacity must be"],
     [6, "Check", 'the operation must be take, check, give, charge, block or reset; got "Check"'],
     [7, "-1", 'what may be owed must be "unlimited" or tokens'],
+    [7, "1099511627777", 'what may be owed must be "unlimited" or tokens'],
     [8, "monday", 'start must be "first request" or an integer of ms'],
+    [8, "0.5", 'start must be "first request" or an integer of ms'],
     [9, "now", 'now must be ms from 0 to 4503599627370496, or empty; got "now"'],
+    [9, "-1", "now must be ms from 0"],
   ];
   for (const [at, given, message] of bad) {
     await expect(run(...good.with(at, given)), `${at} ${given}`).rejects.toThrow(message);
   }
+  for (const length of ["0", "1.5"]) {
+    await expect(run(...good.with(6, "block").with(2, length))).rejects.toThrow(
+      "count must be an integer of ms from 1",
+    );
+  }
   const many = ["decision", "", "many", "", "1"];
   await expect(run(...many, "-5", "10", "60000", "10", "", "", "", "1", "1", "1")).rejects.toThrow("count must be");
-  await expect(run(...many.with(4, "x"))).rejects.toThrow("the number of rules must be an integer");
+  for (const rules of ["x", "0"]) {
+    await expect(run(...many.with(4, rules))).rejects.toThrow("the number of rules must be an integer");
+  }
   await expect(run(...good.slice(0, 5))).rejects.toThrow("capacity must be tokens from 0 to 1099511627776; got none");
   expect(await probe.dbsize()).toBe(0);
   // A clock with fractions, such as Python's, is floored.
@@ -210,6 +221,21 @@ const python = ["python3", "python"].find((name) => {
   }
 });
 if (python === undefined) console.warn("!!! THE SCRIPT IS NOT TESTED FROM PYTHON: apt-get install python3-venv");
+
+test("a clock that is passed in decides with a deadline too, and a run of times has a decision for each", async () => {
+  const probe = server.client();
+  const script = readFileSync(SCRIPT, "utf8");
+  const [now, deadline] = ["1000", `${2 ** 52}`];
+  const rule = ["4", "10", "1000", "10", "take", "", ""];
+  expect(await probe.eval(script, 1, "k", "decision", deadline, ...rule, now)).toMatchObject({ 0: 1, 1: "6", 6: now });
+  const run = ["decision", deadline, "many", now, "1", ...rule, "1", "3", "1"];
+  expect(await probe.eval(script, 1, "k", ...run)).toMatchObject([
+    { 0: 1, 1: "2" },
+    { 0: 0, 1: "2" },
+    { 0: 0, 1: "2" },
+  ]);
+  probe.disconnect();
+});
 
 test("members of an all on one key take the sum of their counts, or nothing", async () => {
   const probe = server.client();

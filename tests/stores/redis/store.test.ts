@@ -134,6 +134,21 @@ describe("what is written", () => {
     }
   });
 
+  test("whatever wrote it, a key expires when it is full, an hour later by a clock that was passed in, and a full one is deleted", async () => {
+    const { resetAt } = await store.decide(callOn("charge", "u", 4), undefined);
+    const [, at] = await held();
+    expect(at).toBeGreaterThanOrEqual(resetAt);
+    expect(at).toBeLessThanOrEqual(resetAt + 2);
+    await store.decide(callOn("give", "u", 4), undefined);
+    expect(await held()).toEqual([undefined, -2]);
+    const [before] = await client.time();
+    const passed = await store.decide(callOn("take", "u", 4), 1000);
+    const left = Number((await held())[1]) - Number(before) * 1000;
+    // To a minute: the server's clock went on meanwhile.
+    expect(left - (passed.resetAt - passed.now) - 3_600_000).toBeGreaterThanOrEqual(0);
+    expect(left - (passed.resetAt - passed.now) - 3_600_000).toBeLessThan(60_000);
+  });
+
   test("idle keys vanish", async () => {
     const fast = new Limit("fast", { kind: "token bucket", rate: 100, period: 1000 });
     await Promise.all(Array.from({ length: 50 }, (_, i) => take(`${i}`, 3, fast)));
