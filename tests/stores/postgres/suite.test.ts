@@ -6,7 +6,7 @@ import { storeSuite } from "tidegate/testing";
 import { PATIENT } from "./fixture.ts";
 import { type Server, startServer } from "./server.ts";
 import { type Rows, stateOf } from "./stored.ts";
-import { vectors } from "../vectors.ts";
+import { few, vectors } from "../vectors.ts";
 
 const DAMAGE = "UPDATE tidegate.states SET value = 'NaN' WHERE id = convert_to($1, 'UTF8')";
 const EMPTY = "DELETE FROM tidegate.states";
@@ -48,7 +48,7 @@ describe("PGlite", () => {
   storeSuite({
     test,
     describe,
-    vectors,
+    vectors: few,
     create: async () => {
       await client.query(EMPTY);
       return postgres(client, PATIENT);
