@@ -10,7 +10,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import { type Gate, gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
-import type { Pending } from "../limit/pending.ts";
+import { follow, type Pending } from "../limit/pending.ts";
 
 export type { Denial, RequestDecision } from "./options.ts";
 
@@ -87,10 +87,17 @@ export function rateLimitMiddleware<
 ): (request: R, response: W, next: (error?: Error) => void) => void {
   const made = gate(limiter, options);
   return (request, response, next) => {
-    const allowed = () => decide(made, options.denied, request, response, request);
+    const allowed = () =>
+      follow(decide(made, options.denied, request, response, request), (goesOn) => {
+        if (!goesOn && isOfRestify(request)) (next as (end: unknown) => void)(false);
+        return goesOn;
+      });
     goOn(allowed, next, (error) => next(error as Error));
   };
 }
+
+/** Restify counts a request as in flight, and emits no `after`, until `next(false)`. In other frameworks that continues. */
+const isOfRestify = (request: object): boolean => "startHandlerTimer" in request;
 
 const decide = <R extends AnyRequest, W extends AnyResponse>(
   made: Gate<R>,

@@ -74,6 +74,21 @@ test("a request that is denied after its response began runs no listener, and en
   expect(String(reported)).toContain("limit api denied a request whose response had already begun");
 });
 
+test.each([
+  ["Connect", {}, ["next()"]],
+  // Otherwise Restify counts a denied request as in flight for ever, and emits no "after" for its log.
+  ["Restify", { startHandlerTimer: () => {} }, ["next()", "next(false)"]],
+])("with requests of %s, a denial calls what that framework needs", (_, methods, expected) => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } }, { now: () => 0 });
+  const limited = rateLimitMiddleware(limits, { name: "api", key: "k" });
+  const calls: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const request = Object.assign(new IncomingMessage(new Socket()), methods);
+    limited(request, new ServerResponse(request), (...given) => void calls.push(`next(${given.join()})`));
+  }
+  expect(calls).toEqual(expected);
+});
+
 test("a response that is sent before the decision is settled when it ends", async () => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now: () => 0 });
   const limited = rateLimit(limits, { name: "api", key: "k", settle: () => 0 }, (_, response) => response.end("late"));
