@@ -111,6 +111,21 @@ describe("roles", () => {
   });
 });
 
+test("results of other keys have the same columns: mysql2 compiles and keeps a parser for each other list of them", async () => {
+  const pool = fixture.pool();
+  const columns = new Set<string>();
+  const query = async (...args: Parameters<typeof pool.query>) => {
+    const result = await pool.query(...args);
+    columns.add(String(result[1]?.map(({ name }) => name)));
+    return result;
+  };
+  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql({ query, execute() {} } as never) });
+  await limiter.limit("login", { key: "first" });
+  const before = columns.size;
+  for (const key of ["a", "b", "c"]) await limiter.check("login", { key });
+  expect(columns.size).toBe(before);
+});
+
 test("connects and creates the table before the first call's timeout begins", async () => {
   const store = mysql(fixture.pool(), { table: "early" });
   await store.connecting;

@@ -81,8 +81,9 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     async read(ids) {
       const now = performance.now();
       if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new KeyError(LOCKED, false);
-      // Hexadecimal needs no character set, and no escapes, whose rules depend on the session.
-      const states = ids.map(() => `(SELECT state FROM ${table} WHERE id = UNHEX(?))`);
+      // Hexadecimal needs no character set, and no escapes, whose rules depend on the session. Without a name of its own the
+      // column would have that of the expression, with the key: mysql2 compiles a parser for each other list of columns.
+      const states = ids.map((_, i) => `(SELECT state FROM ${table} WHERE id = UNHEX(?)) AS s${i}`);
       const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, ids.map(hexOf));
       const row: unknown = Object(rows)[0];
       if (!Array.isArray(row)) throw notRowsAndFields();
