@@ -72,11 +72,9 @@ const serve = () => {
 };
 
 /** The crates that decide and keep states. What the others depend on takes longer to build than all of these. */
-const FIRST = ["core", "table", "file", "policy", "oracle"];
-const first = FIRST.map((name) => `--package tidegate-${name}`).join(" ");
+const first = ["core", "table", "file", "policy", "oracle"].map((name) => `--package tidegate-${name}`).join(" ");
 /** All crates but the bench, which has no tests, and xtask, which has been built already, and not for speed. */
 const TESTED = "--workspace --exclude tidegate-xtask --exclude tidegate-bench";
-const others = `${TESTED} ${FIRST.map((name) => `--exclude tidegate-${name}`).join(" ")}`;
 /** Other platforms whose addon the full run builds. `npm run build:platforms` builds the rest, which takes minutes. */
 export const FULL_RUN_PLATFORMS = ["linux-x64-musl", "darwin-arm64"];
 const platforms = () => buildPlatforms(FULL_RUN_PLATFORMS);
@@ -96,11 +94,14 @@ const forgetCrates = async () => {
   }
 };
 
-/** The steps that cargo runs: one after another, since cargo locks its folder. @returns {Step[]} */
-export const cargoSteps = () => [
-  rust("rust", first, EVERYDAY),
-  check("vectors are fresh", "cargo run --quiet -p tidegate-oracle --bin vectors -- --check", EVERYDAY),
-  rust("rust: the other crates", others),
+/**
+ * The steps that cargo runs: one after another, since cargo locks its folder. A full run tests all crates in one step: by
+ * themselves, the first have dependencies with fewer features, which would be built twice.
+ *
+ * @returns {Step[]}
+ */
+export const cargoSteps = (full = true) => [
+  rust("rust", full ? TESTED : first, EVERYDAY),
   cargo("xtask", "cargo test --package tidegate-xtask --profile dev"),
   // The shared table's locks under a scheduler of its own: tests/locking.rs explains it.
   cargo(

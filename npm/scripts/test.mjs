@@ -47,6 +47,7 @@ async function runStep(step) {
   }
 }
 
+const full = all || words.length > 0;
 const isChosen = ({ name, everyday }) =>
   words.length > 0 ? words.some((word) => name.includes(word)) : all || everyday === true;
 
@@ -73,7 +74,7 @@ async function inTurn(steps) {
 await build();
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
-const [ofCargo, ofNode, last] = [cargoSteps(), nodeSteps(), lastSteps()].map((steps) => steps.filter(isChosen));
+const [ofCargo, ofNode, last] = [cargoSteps(full), nodeSteps(), lastSteps()].map((steps) => steps.filter(isChosen));
 // Cargo's steps use the cores in bursts, and many of the others wait for servers and browsers. When cargo has no more, two
 // of the others run at a time.
 await Promise.all([inTurn(ofCargo).then(() => inTurn(ofNode)), inTurn(ofNode)]);
