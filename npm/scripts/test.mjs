@@ -75,9 +75,9 @@ await build();
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
 const [ofCargo, ofNode, last] = [cargoSteps(full), nodeSteps(), lastSteps()].map((steps) => steps.filter(isChosen));
-// Cargo's steps use the cores in bursts, and many of the others wait for servers and browsers. When cargo has no more, two
-// of the others run at a time.
-await Promise.all([inTurn(ofCargo).then(() => inTurn(ofNode)), inTurn(ofNode)]);
+// Beside cargo's, two others at a time: they wait for servers, browsers and deadlines, and one alone leaves a sixth of two cores
+// idle.
+await Promise.all([inTurn(ofCargo).then(() => inTurn(ofNode)), inTurn(ofNode), inTurn(ofNode)]);
 await inTurn(last);
 console.log("");
 console.table(table);
