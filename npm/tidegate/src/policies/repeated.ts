@@ -10,7 +10,8 @@ interface Frame {
 
 /** The depth of the check (`DEEPEST` in crates/policy-wasm), and so of a path. */
 const DEEPEST = 32;
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],]/g;
+// Lazy: a greedy loop stores a place to return to for each character, and a long text would overflow the stack.
+const TOKEN = /"(?:[^"\\]|\\.)*?"|[{}[\],]/g;
 
 /**
  * Fields that appear more than once in one object. `JSON.parse` silently keeps the last, so a reader of the file may see

@@ -180,6 +180,12 @@ describe("large documents", () => {
     ]);
   });
 
+  test("have texts of any length", () => {
+    const value = "\n".repeat(10_000_000);
+    const text = `{"rules":[],"a":${JSON.stringify(value)},"rules":[]}`;
+    expect(repeated(text)).toEqual([["rules"]]);
+  });
+
   test("report no duplicate field that is deeper than the check reads", () => {
     const nested = (depth: number) => `${'{"a":'.repeat(depth)}{"b":1,"b":2}${"}".repeat(depth)}`;
     expect([repeated(nested(31)).length, repeated(nested(32)).length]).toEqual([1, 0]);
