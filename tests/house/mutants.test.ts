@@ -1,5 +1,6 @@
 /** What the runner of mutants relies on: one run in a copy at a time, and no test that reads other bytes than it says. */
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -40,4 +41,17 @@ test("a mutant that was overwritten during its test is an error, not a result", 
   const { withMutant } = await import("../mutants/copy.mjs");
   const path = join(copy, "a.ts");
   expect(() => withMutant(MUTANT, () => writeFileSync(path, "1"))).toThrow(`another process wrote ${path}`);
+});
+
+test("a mutant of the script of Redis has its digest, by which it is called: else the digest's test finds any", async () => {
+  const { withMutant } = await import("../mutants/copy.mjs");
+  const sha1 = (text: string) => createHash("sha1").update(text).digest("hex");
+  const folder = "npm/tidegate/src/stores/redis";
+  mkdirSync(join(copy, folder), { recursive: true });
+  writeFileSync(join(copy, folder, "tidegate.lua"), "1");
+  const caller = join(copy, folder, "script.ts");
+  writeFileSync(caller, sha1("1"));
+  const mutant = { ...MUTANT, file: `${folder}/tidegate.lua` };
+  expect(withMutant(mutant, () => readFileSync(caller, "utf8"))).toBe(sha1("2"));
+  expect(readFileSync(caller, "utf8")).toBe(sha1("1"));
 });

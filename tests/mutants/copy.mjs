@@ -114,8 +114,8 @@ export function withMutant(mutant, what) {
   try {
     const result = what();
     for (const { file, mutated } of changes) {
-      if (readFileSync(join(copy, file), "utf8") !== mutated)
-        throw new Error(`another process wrote ${file} during the test`);
+      const path = join(copy, file);
+      if (readFileSync(path, "utf8") !== mutated) throw new Error(`another process wrote ${path} during the test`);
     }
     return result;
   } finally {
