@@ -34,6 +34,13 @@ const argument = luaTested("script", "an argument that is wrong is an error that
 const passedIn = luaTested("script", "a clock that is passed in decides with a deadline too");
 const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
 
+const sql = (file, test, name = "sql") =>
+  of(`postgres/schema/${file}.sql`, `tests/stores/postgres/${name}.test.ts::${test}`);
+const sqlArgument = sql("decide", "in SQL too, an argument that is wrong is an error");
+const oddState = sql("decide", "in SQL too, a state from a broken clock is ignored");
+const [sqlFull, rowsFull] = ["decide", "rows"].map((file) => sql(file, "whichever call wrote it, a row has the time"));
+const oldRows = sql("decide", "a call that makes a row deletes old ones now and then");
+
 const kv = (file) => of(file, ...unit("workers-kv"));
 const queue = (file) => of(`postgres/${file}`, ...unit("postgres-queue"));
 const listed = (file, find, replace) => ({
@@ -232,6 +239,24 @@ export const STORES = [
   ),
   queue("queue.ts")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
   queue("statements.ts")("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
+  sqlArgument("rate > 1e-250 AND rate <= 1099511627776", "rate > 1e-250"),
+  sqlArgument("size <= 1099511627776 AND count > 0", "count > 0"),
+  sqlArgument("    AND (max_reserved IS NULL OR max_reserved >= 0 AND max_reserved <= 1099511627776)\n", ""),
+  sqlArgument("OR abs(start) <= 4503599627370496 AND floor(start) = start)\n    AND", "OR true)\n    AND"),
+  oddState("AND s.ts - now <= 3600000::float8 AND", "AND"),
+  oddState("AND s.ts > '-Infinity'::float8 AND", "AND"),
+  oddState(" AND s.value < 'Infinity'::float8\n", "\n"),
+  oddState("IF NOT (before_v IS NULL OR tidegate.is_state(before_v, before_t)) THEN", "IF false THEN"),
+  sqlFull("periods(size + count - ", "periods(size - "),
+  rowsFull("periods(capacity + count - ", "periods(capacity - "),
+  rowsFull("v[i.n], t[i.n])\n    FROM", "capacities[i.s], t[i.n])\n    FROM"),
+  rowsFull(
+    "s.value, s.ts, now) - count,\n          tidegate.refill_ts",
+    "s.value, s.ts, now),\n          tidegate.refill_ts",
+  ),
+  oldRows("AND at IS NULL AND random()", "AND random()"),
+  oldRows("    AND current_setting('transaction_isolation') = 'read committed'\n", ""),
+  sql("rows", "sweep purges the whole table from SQL", "upkeep")("    COMMIT;\n", ""),
   postgres("client.ts", "clients")(
     "Object.values((row ?? {}) as object)[0]",
     "((row ?? {}) as { answer?: unknown }).answer",

@@ -77,19 +77,36 @@ test("in SQL too, an argument that is wrong is an error that names it, before an
     [{}, Number.POSITIVE_INFINITY, "take", '"count" must be'],
     [{ rate: 0 }, 1, "take", '"rate" must be'],
     [{ rate: Number.NaN }, 1, "take", '"rate" must be'],
+    [{ rate: 2 ** 40 + 1, capacity: 10 }, 1, "take", '"rate" must be'],
+    [{ period: 0 }, 1, "take", '"period" must be an integer of ms'],
+    [{ period: 2 ** 40 + 1 }, 1, "take", '"period" must be an integer of ms'],
     [{ period: 1.5 }, 1, "take", '"period" must be an integer of ms'],
     [{ capacity: -1 }, 1, "take", '"capacity" must be'],
     [{ capacity: Number.NaN }, 1, "take", '"capacity" must be'],
+    [{ capacity: 2 ** 40 + 1 }, 1, "take", '"capacity" must be'],
+    [{}, 2 ** 40 + 1, "take", '"count" must be'],
+    [{ maxReserved: -1 }, 1, "take", '"max_reserved" must be'],
+    [{ maxReserved: 2 ** 40 + 1 }, 1, "take", '"max_reserved" must be'],
+    [{ kind: "fixed window", start: 0.5 }, 1, "take", '"start" must be'],
+    [{ kind: "fixed window", start: 2 ** 53 }, 1, "take", '"start" must be'],
     [{ maxReserved: Number.NaN }, 1, "take", '"max_reserved" must be'],
     [{}, 1, "steal", "\"op\" must be 'take', 'check', 'give', 'charge' or 'block'; got 'steal'"],
     [{}, 0, "block", "the length of a block must be an integer of ms from 1 to 1099511627776; got 0"],
     [{}, 1.5, "block", "the length of a block must be an integer of ms"],
+    [{}, 2 ** 40 + 1, "block", "the length of a block must be an integer of ms"],
   ];
+  // A row that exists has a path of its own.
+  const at = 1_800_000_000_000;
+  await decide("take", "made", "k", bucket, 1, false, at);
   for (const [change, count, op, message] of bad) {
-    await expect(decide(op as Op, "bad", "k", { ...bucket, ...change } as Config, count, false, null)).rejects.toThrow(
-      message,
-    );
+    for (const name of ["bad", "made"]) {
+      const config = { ...bucket, ...change } as Config;
+      await expect(decide(op as Op, name, "k", config, count, false, at), name).rejects.toThrow(message);
+    }
   }
+  expect(await fixture.rows("SELECT value, ts FROM tidegate.states WHERE id = 'made:k'")).toEqual([
+    { value: 9, ts: at },
+  ]);
   await expect(decide("take", "a:b", "k", bucket, 1, false, null)).rejects.toThrow('"name" must be 1 to 64 characters');
   const oddKeys = [
     ["", "got 0 bytes"],
@@ -111,6 +128,53 @@ test("in SQL too, a clock that is wrong is an error, and the row stays as it is"
     await expect(decide("take", "clock", "k", bucket, 1, false, at), `${at}`).rejects.toThrow(rule);
   }
   expect(await decide("take", "clock", "k", bucket, 1, false, now + 0.5)).toMatchObject({ ok: true, value: 8, now });
+});
+
+test("in SQL too, a state from a broken clock is ignored, and one that is not two finite numbers is an error", async () => {
+  const now = 1_800_000_000_000;
+  const store = (value: number | string, ts: number | string) =>
+    fixture.rows(
+      `INSERT INTO tidegate.states (id, value, ts) VALUES ('odd:k', $1, $2)
+        ON CONFLICT (id) DO UPDATE SET value = excluded.value, ts = excluded.ts`,
+      [value, ts],
+    );
+  const taken = () => decide("take", "odd", "k", { kind: "token bucket", rate: 10, period: 1000 }, 1, false, now);
+  await store(5, now + 3_600_000);
+  expect(await taken()).toMatchObject({ ok: true, value: 4, ts: now + 3_600_000 });
+  await store(5, now + 3_600_001);
+  expect(await taken()).toMatchObject({ ok: true, value: 9, ts: now });
+  for (const [value, ts] of [
+    ["NaN", now],
+    ["Infinity", now],
+    [5, "NaN"],
+    [5, "-Infinity"],
+  ] as const) {
+    await store(value, ts);
+    await expect(taken(), `${value} ${ts}`).rejects.toThrow('the state of "odd:k" is not two finite numbers');
+  }
+});
+
+test("whichever call wrote it, a row has the time from which it is full", async () => {
+  const store = fixture.store();
+  const now = 1_800_000_000_000;
+  const bucket: Config = { kind: "token bucket", rate: 10, period: 1000 };
+  const fullAfter = async (id: string): Promise<number> => {
+    const [row] = await fixture.rows("SELECT full_at FROM tidegate.states WHERE id = $1", [Buffer.from(id)]);
+    return Number(row?.["full_at"]) - now;
+  };
+  for (const after of [200, 400]) {
+    await decide("take", "full", "sql", bucket, 2, false, now);
+    expect(await fullAfter("full:sql")).toBeCloseTo(after, 2);
+    await store.decide(take(new Limit("full", bucket), "k", 2), now);
+    expect(await fullAfter("full:k")).toBeCloseTo(after, 2);
+  }
+  await store.decide(take(new Limit("full", bucket), "k", 2, { op: "charge" }), now);
+  expect(await fullAfter("full:k")).toBeCloseTo(600, 2);
+  const window = new Limit("full", { kind: "fixed window", rate: 10, period: 1000, capacity: 30, start: 0 });
+  for (const after of [1000, 2000]) {
+    await store.decide(take(window, "w", 8), now);
+    expect(await fullAfter("full:w")).toBe(after);
+  }
 });
 
 test("numbers that are too small for a quotient of PostgreSQL are decided as any", async () => {
@@ -245,4 +309,28 @@ test("calls by SQL that make the same row at the same time are decided one after
     const replies = await Promise.all(Array.from({ length: 8 }, () => pool.query(text)));
     expect(replies.filter(({ rows }) => rows[0]?.["ok"])).toHaveLength(5);
   }
+});
+
+test("a call that makes a row deletes old ones now and then: not by a clock that is given, and not where that may be a conflict", async () => {
+  const chosen = async (): Promise<number> => {
+    for (let seed = 0; ; seed += 1e-4) {
+      const [row] = await fixture.rows("SELECT setseed($1), random() < 1 / 128.0 AS purges", [seed]);
+      if (row?.["purges"]) return seed;
+    }
+  };
+  const seed = await chosen();
+  const old = async () => (await fixture.rows("SELECT FROM tidegate.states WHERE id = 'zz:old'")).length;
+  await fixture.rows("INSERT INTO tidegate.states VALUES ('zz:old', 9, 1e12, 1e12)");
+  const makesRow = async (key: string, at: string): Promise<void> => {
+    await fixture.rows("SELECT setseed($1)", [seed]);
+    await fixture.rows(`SELECT FROM tidegate.decide('take', 'now', $1, 10, 1000, at => ${at})`, [key]);
+  };
+  await makesRow("a", `${Date.now()}`);
+  expect(await old()).toBe(1);
+  await fixture.rows("BEGIN ISOLATION LEVEL REPEATABLE READ");
+  await makesRow("b", "NULL");
+  await fixture.rows("COMMIT");
+  expect(await old()).toBe(1);
+  await makesRow("c", "NULL");
+  expect(await old()).toBe(0);
 });

@@ -138,4 +138,8 @@ test("sweep purges the whole table from SQL", async () => {
   await Promise.all(Array.from({ length: 100 }, (_, i) => store.decide(take(limit, `${i}`), 1000)));
   await fixture.admin.query("CALL tidegate.sweep(30)");
   expect(await rowsOf("sweep:")).toBe(0);
+  // Each slice is committed, which no transaction around it allows: else the locks of all would be held until the end.
+  await fixture.admin.query("BEGIN");
+  await expect(fixture.admin.query("CALL tidegate.sweep()")).rejects.toThrow("invalid transaction termination");
+  await fixture.admin.query("ROLLBACK");
 });

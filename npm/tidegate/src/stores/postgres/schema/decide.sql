@@ -169,8 +169,8 @@ BEGIN
   IF NOT ok AND size - count < floor_value THEN
     value := 0;
     ts := now;
-  ELSIF NOT ok AND value - count < floor_value AND before_v IS NOT NULL AND NOT before_t - now > 3600000 THEN
-    -- Else no wait grants it: the debt would outlast the clock, or it is full as it is.
+  ELSIF NOT ok AND value - count < floor_value THEN
+    -- Else no wait grants it: the debt would outlast the clock.
     retry_at := tidegate.least_time(rate, period, size, start, before_v, before_t, now, count, floor_value);
   ELSIF op = 'block' THEN
     retry_at := tidegate.least_time(rate, period, size, start, coalesce(did.new_value, before_v),
