@@ -7,10 +7,8 @@ import { type Denial, type Denials, type LimitFigures, SPAN, type TopKey } from 
 
 /** Names of limits with counts of their own beside those that are defined; further ones are counted together. */
 const MOST_OTHER_NAMES = 100;
-/** Denials that are kept for the log. */
-const MOST_DENIALS = 200;
-/** Denials in one event of the stream, which sends four events a second. */
-const MOST_SENT = 50;
+/** Denials in one event of the stream, which sends four events a second; no more are kept. */
+const MOST_DENIALS = 50;
 /** Each minute has a summary of its own: old minutes are forgotten as a whole. */
 const MINUTES = SPAN / 60;
 /** Keys in a minute's summary: a count is too low by at most 1/256 of the minute's denials. */
@@ -27,7 +25,8 @@ interface Minute {
 class Series {
   readonly index: number;
   readonly name: string | null;
-  #policy: string | undefined;
+  /** Of the last decision: a reload of policies changes it. */
+  #policy: Config | undefined;
   /** The epoch s of each place in the ring. */
   readonly #seconds = new Float64Array(SPAN).fill(Number.NaN);
   readonly #granted = new Uint32Array(SPAN);
@@ -48,7 +47,7 @@ class Series {
     const counts = ok ? this.#granted : this.#denied;
     counts[place] = (counts[place] as number) + 1;
     if (degraded) this.#degraded[place] = (this.#degraded[place] as number) + 1;
-    if (this.name !== null) this.#policy ??= policyText(policy);
+    if (this.name !== null) this.#policy = policy;
   }
 
   /** The counts of these seconds; `degraded` is of the whole ring. */
@@ -60,7 +59,7 @@ class Series {
       });
     return {
       name: this.name,
-      policy: this.#policy,
+      policy: this.#policy && policyText(this.#policy),
       granted: of(this.#granted, from),
       denied: of(this.#denied, from),
       degraded: of(this.#degraded, to - SPAN + 1).reduce((sum, count) => sum + count, 0),
@@ -192,7 +191,7 @@ export class Counts {
 
   /** The newest denials after the one with this id. */
   denials(after: number): Denials {
-    const first = Math.max(after + 1, this.#denied - MOST_SENT + 1);
+    const first = Math.max(after + 1, this.#denied - MOST_DENIALS + 1);
     const denials = Array.from(
       { length: Math.max(this.#denied - first + 1, 0) },
       (_, i) => this.#denials[(first + i) % MOST_DENIALS] as Denial,

@@ -136,7 +136,7 @@ async function stateOf(limiter: AnyLimiter, name: string, target: Target, count:
   const config: Config = state.config;
   return {
     now: current.now,
-    value: project(state, config, Math.max(current.now, state.ts)).value,
+    value: project(state, config, current.now).value,
     capacity: current.limit,
     policy: policyText(config),
     resetAt: current.resetAt,

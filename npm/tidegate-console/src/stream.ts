@@ -47,7 +47,7 @@ export class Streams {
     const { counts, process } = this.#source;
     const [of, id] = (lastId ?? "").split("-");
     const last = of === process ? Number(id) : 0;
-    return Number.isInteger(last) && last >= 0 && last <= counts.denied ? last : 0;
+    return Number.isInteger(last) && last <= counts.denied ? last : 0;
   }
 }
 

@@ -142,6 +142,35 @@ describe("the page", () => {
   });
 });
 
+test("no response is cached, framed, sniffed or read by another origin", async () => {
+  const { fetch } = make();
+  const requests = [
+    get(),
+    get(SAME, "?stream"),
+    post(read),
+    post("{"),
+    post(read, {}),
+    new Request(URL_, { method: "PUT" }),
+  ];
+  const responses = await Promise.all(requests.map(fetch));
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 400, 403, 405]);
+  for (const { headers, body } of responses) {
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "cache-control": "no-store, no-transform",
+      "cross-origin-opener-policy": "same-origin",
+      "cross-origin-resource-policy": "same-origin",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+      "x-frame-options": "DENY",
+    });
+    await body?.cancel();
+  }
+  const [, stream, state] = responses;
+  // Of a proxy that collects responses, such as nginx.
+  expect(stream?.headers.get("x-accel-buffering")).toBe("no");
+  expect(state?.headers.get("content-type")).toBe("application/json");
+});
+
 describe("an operation", () => {
   const stateOf = async (response: Response): Promise<KeyState> => {
     expect(response.status).toBe(200);
@@ -167,7 +196,9 @@ describe("an operation", () => {
       ok: false,
       retryAt: null,
     });
-    expect((await stateOf(await fetch(post(read)))).next).toEqual({ count: 1, ok: true, retryAt: null });
+    // When it is full if nothing is taken, also where the request is granted.
+    const granted = await stateOf(await fetch(post(read)));
+    expect(granted).toMatchObject({ resetAt: START + 4000, next: { count: 1, ok: true, retryAt: null } });
   });
 
   test("resets, gives and charges, reports each to onAction before, and counts none of its own calls", async () => {
@@ -205,13 +236,15 @@ describe("an operation", () => {
   });
 
   test("is not made where onAction throws", async () => {
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    const { fetch, limits } = make({ onAction: () => Promise.reject(new Error("no audit log")) });
+    const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+    const error = new Error("no audit log");
+    const { fetch, limits } = make({ onAction: () => Promise.reject(error) });
     const response = await fetch(post({ ...read, operation: "charge", count: 2 }));
     expect([response.status, await response.json()]).toEqual([
       500,
       { error: "The operation failed. The server's log has the reason." },
     ]);
+    expect(logged).toHaveBeenCalledWith("tidegate-console: an operation failed", error);
     expect(limits.check("api", { key: "ann", count: 5 }).ok).toBe(true);
   });
 
@@ -272,6 +305,17 @@ describe("an operation", () => {
     expect(actions).toEqual([]);
   });
 
+  test.each([0, 1])("marks a state of which the check of %i tokens was decided without the store", async (count) => {
+    const whole = memory();
+    const half = Object.assign(Object.create(whole), { sync: false, name: "half" }) as AsyncStore;
+    const decide: AsyncStore["decide"] = async (call, now) =>
+      call.count === count ? Promise.reject(new Error("ECONNREFUSED")) : whole.decide(call, now);
+    Object.assign(half, { decide, getValue: async () => ({ value: 1, ts: START }) });
+    const configs = { api: { kind: "fixed window", rate: 1, period: "1s" } } as const;
+    const { fetch } = createConsole(defineLimits(configs, { store: half, log: false }), { authorize: () => true });
+    expect((await stateOf(await fetch(post(read)))).degraded).toBe(true);
+  });
+
   test("reports a store that fails with 503", async () => {
     vi.spyOn(console, "error").mockImplementation(() => {});
     const failing = Object.assign(Object.create(memory()), { sync: false, name: "broken" }) as AsyncStore;
@@ -286,109 +330,5 @@ describe("an operation", () => {
     const response = await fetch(post(read));
     expect(response.status).toBe(503);
     expect(((await response.json()) as { error: string }).error).toMatch(/./);
-  });
-});
-
-describe("the stream", () => {
-  test("has the counts, then each denial once, with an id to resume at", async () => {
-    vi.useFakeTimers();
-    const { fetch, limits, clock } = make();
-    limits.limit("api", { key: "ann\u2028\n\ndata: x", count: 9 });
-    const response = await fetch(get(SAME, "?stream"));
-    expect(response.headers.get("content-type")).toBe("text/event-stream");
-    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-    const next = async () => new TextDecoder().decode((await reader.read()).value);
-    const first = await next();
-    const fields = first.split("\n").map((line) => line.split(": ")[0]);
-    expect(fields).toEqual(["retry", "", "event", "data", "", "id", "event", "data", "", ""]);
-    const [figures, denials] = [...first.matchAll(/^data: ([^\n]*)$/gm)].map(([, data]) => JSON.parse(data as string));
-    expect(figures).toMatchObject({ now: START, since: START, defined: ["api"] });
-    expect(denials).toMatchObject({ skipped: 0, denials: [{ id: 1, key: "ann\u2028\n\ndata: x" }] });
-    limits.limit("api", { key: "bob", count: 9 });
-    vi.advanceTimersByTime(250);
-    const second = await next();
-    expect(second).toMatch(/^id: \w+-2\nevent: denials\ndata: .*"bob".*\n\n$/);
-    expect(second).not.toContain("ann");
-    clock.now += 1000;
-    vi.advanceTimersByTime(750);
-    const [, data = "{}"] = /^event: figures\ndata: ([^\n]*)$/m.exec(await next()) ?? [];
-    // The last second again, which was not over, and the new one.
-    expect(JSON.parse(data)).toMatchObject({ from: START / 1000, limits: [{ denied: [2, 0] }] });
-    await reader.cancel();
-    const id = /id: (\S+)/.exec(second)?.[1] as string;
-    limits.limit("api", { key: "cid", count: 9 });
-    const resumed = await firstEvents(await fetch(get({ ...SAME, "last-event-id": id }, "?stream")));
-    expect(resumed.match(/"id":\d+/g)).toEqual(['"id":3']);
-    for (const other of ["another-2", "", "x", `${id}9`]) {
-      const all = await firstEvents(await fetch(get({ ...SAME, "last-event-id": other }, "?stream")));
-      expect(all.match(/"id":\d+/g)).toEqual(['"id":1', '"id":2', '"id":3']);
-    }
-  });
-
-  test("is refused to other sites", async () => {
-    const { fetch } = make();
-    for (const headers of [{ "sec-fetch-site": "cross-site" }, { origin: "https://evil.example" }]) {
-      expect((await fetch(get(headers, "?stream"))).status).toBe(403);
-    }
-  });
-
-  test("queues nothing for a browser that does not read", async () => {
-    vi.useFakeTimers();
-    const { fetch, limits } = make();
-    const { body } = await fetch(get(SAME, "?stream"));
-    for (let i = 0; i < 40; i++) {
-      for (let n = 0; n < 100; n++) limits.limit("api", { key: "ann", count: 9 });
-      vi.advanceTimersByTime(250);
-    }
-    const reader = (body as ReadableStream<Uint8Array>).getReader();
-    await reader.read();
-    vi.advanceTimersByTime(250);
-    const text = new TextDecoder().decode((await reader.read()).value);
-    expect(text.match(/"id":\d+/g)?.length).toBe(50);
-    expect(text).toContain('"skipped":3950');
-    await reader.cancel();
-  });
-
-  test("ends after 30 s, so that the browser is authorized again", async () => {
-    vi.useFakeTimers();
-    const { body } = await make().fetch(get(SAME, "?stream"));
-    const reader = (body as ReadableStream<Uint8Array>).getReader();
-    let isDone = false;
-    const reading = (async () => {
-      while (!(await reader.read()).done);
-      isDone = true;
-    })();
-    await vi.advanceTimersByTimeAsync(29_000);
-    expect(isDone).toBe(false);
-    await vi.advanceTimersByTimeAsync(1500);
-    expect(isDone).toBe(true);
-    expect(vi.getTimerCount()).toBe(0);
-    await reading;
-  });
-
-  test("ends where the console is closed, and leaves no timer", async () => {
-    vi.useFakeTimers();
-    const { fetch, close } = make();
-    const open = async () => ((await fetch(get(SAME, "?stream"))).body as ReadableStream<Uint8Array>).getReader();
-    const readers = [await open(), await open()];
-    for (const reader of readers) await reader.read();
-    close();
-    expect(await Promise.all(readers.map((reader) => Promise.race([reader.read(), "open"])))).toEqual([
-      { done: true, value: undefined },
-      { done: true, value: undefined },
-    ]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  test("is open at most 20 times; one that is closed makes room", async () => {
-    vi.useFakeTimers();
-    const { fetch } = make();
-    const open = () => fetch(get(SAME, "?stream"));
-    const responses = await Promise.all(Array.from({ length: 20 }, open));
-    const refused = await open();
-    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "5"]);
-    await responses[0]?.body?.cancel();
-    expect((await open()).status).toBe(200);
-    vi.clearAllTimers();
   });
 });

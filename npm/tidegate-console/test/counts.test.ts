@@ -51,6 +51,13 @@ test("a count is forgotten after ten minutes, and not before", () => {
   expect(counts.figures(0).top.map(({ key }) => key)).toEqual(["bob"]);
 });
 
+test("after a clock that stepped back, its second is read", () => {
+  const { clock, counts, limits } = counted({ api: API });
+  clock.now -= 5 * SECOND;
+  limits.limit("api", { key: "ann" });
+  expect(counts.figures(START / 1000)).toMatchObject({ from: START / 1000 - 5, limits: [{ granted: [1] }] });
+});
+
 test("a policy rule in shadow mode is counted by what it decided", () => {
   const now = () => START;
   const rule = {
@@ -66,6 +73,23 @@ test("a policy rule in shadow mode is counted by what it decided", () => {
   for (let i = 0; i < 3; i++) expect(limiter.limitAll(taken).ok).toBe(true);
   const [trial] = counts.figures(0).limits;
   expect([sum(trial?.granted), sum(trial?.denied), counts.denied]).toEqual([1, 2, 2]);
+});
+
+test("the numbers of a limit are those of its last decision: a reload of policies changes them", () => {
+  const now = () => START;
+  const rulesOf = (capacity: number) => ({
+    rules: [
+      { name: "api", limit_keys: [], algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1m", capacity } },
+    ],
+  });
+  const policies = definePolicies(rulesOf(2), { now });
+  const counts = new Counts(keysOfPolicies(policies), now);
+  const limiter = observe(policies.limiter, counts.add);
+  const take = () => limiter.limitAll(policies.select({}, {}, () => "user") as readonly LimitRequest<string>[]);
+  take();
+  policies.reload(rulesOf(9));
+  take();
+  expect(counts.figures(0).limits[0]?.policy).toBe("token bucket: 1 per 1 min, capacity 9");
 });
 
 test("calls that take nothing are not counted, and a joint denial is that of the limits that deny", () => {
@@ -115,13 +139,18 @@ test("the log has the newest denials, and how many are left out", () => {
   expect(counts.denials(60).denials[0]).toMatchObject({ key: null, count: 3, retryAfter: null });
 });
 
-test("a decision without the store is counted as such", () => {
-  const { clock, counts } = counted({ api: API });
+test("a decision without the store is counted as such, for ten minutes whatever seconds are read", () => {
+  const { clock, counts, limits } = counted({ api: API });
   const decision = { ok: true, degraded: true, policy: { name: "api", kind: "fixed window", rate: 1, period: 1 } };
   counts.add({ operation: "limit", name: "api", key: "a", count: 1, decision: decision as never });
   expect(counts.figures(0).limits[0]).toMatchObject({ degraded: 1 });
-  clock.now += SPAN * SECOND;
+  clock.now += SECOND;
+  expect(counts.figures(START / 1000 + 1).limits[0]).toMatchObject({ degraded: 1 });
+  clock.now = START + SPAN * SECOND;
   expect(counts.figures(0).limits[0]).toMatchObject({ degraded: 0 });
+  // The same place in the ring.
+  limits.limit("api", { key: "b" });
+  expect(counts.figures(0).limits[0]).toMatchObject({ degraded: 0, granted: expect.arrayContaining([1]) });
 });
 
 test("names beyond the first hundred that are not defined are counted together", () => {
@@ -156,5 +185,6 @@ test("a million different keys take no more memory than a few thousand", () => {
 test.each([
   [{ kind: "token bucket", rate: 10, period: 1000, capacity: 10 }, "token bucket: 10 per 1 s"],
   [{ kind: "token bucket", rate: 1, period: 1500, capacity: 4 }, "token bucket: 1 per 1500 ms, capacity 4"],
+  [{ kind: "token bucket", rate: 9, period: 1000, capacity: 4 }, "token bucket: 9 per 1 s, capacity 4"],
   [{ kind: "fixed window", rate: 100, period: 86_400_000 }, "fixed window: 100 per 1 d"],
 ] as const)("%j is shown as %s", (config, text) => expect(policyText(config)).toBe(text));
