@@ -94,10 +94,11 @@ function place(platform, folder) {
 export async function buildAddon() {
   const platform = Object.keys(PLATFORMS).find((name) => PLATFORMS[name] === host);
   if (platform === undefined) stop(`no addon for ${host}: the package runs its wasm there`);
-  await run("cargo", ["build", "--lib", "--package", "tidegate-node", "--release"], {
+  // As for other platforms: so macros and build scripts are compiled once for all of them.
+  await run("cargo", ["build", "--lib", "--package", "tidegate-node", "--release", "--target", host], {
     env: environment(host, env.PATH),
   });
-  place(platform, join(TARGET_FOLDER, "release"));
+  place(platform, join(TARGET_FOLDER, host, "release"));
 }
 
 /** Builds one addon. Returns its state, or what it needs where it cannot be built here. */
