@@ -23,35 +23,28 @@
 -- error that names it, before anything is read.
 --
 -- The state is 16 bytes: value, then ts, as little-endian doubles. The arithmetic is that of crates/core, bit for bit.
-local argv, keys, call, pcall = ARGV, KEYS, redis.call, redis.pcall
-local floor, ceil, pack = math.floor, math.ceil, struct.pack
-local END, SKEW, FIRST_REQUEST, ULPS = 4503599627370496, 3600000, math.huge, 2 ^ -51
-
-local many = argv[3] == 'many'
-local form, deadline, now = argv[1], tonumber(argv[2]), tonumber(argv[many and 4 or 10] or '')
+local argv, keys, call, END, SKEW = ARGV, KEYS, redis.call, 4503599627370496, 3600000
+local many, form, deadline = argv[3] == 'many', argv[1], tonumber(argv[2])
+local now = tonumber(argv[many and 4 or 10] or '')
 local passed = now ~= nil
-if passed then now = floor(now) end
+if passed then now = math.floor(now) end
 if deadline or not passed then
   local time = call('TIME')
-  local clock = time[1] * 1000 + floor(time[2] / 1000)
+  local clock = time[1] * 1000 + math.floor(time[2] / 1000)
   if deadline and clock > deadline then return string.format('late %.0f', clock) end
   now = now or clock
-end
-
-local function start_of(written)
-  return written == 'first request' and FIRST_REQUEST or tonumber(written or '')
 end
 
 -- (v, t), or no state, with what has come back by `at`; and whether it was none.
 local function refill(v, t, at, rate, period, capacity, start)
   local fresh = not v or t - at > SKEW
   if fresh then
-    v, t = capacity, start and start ~= FIRST_REQUEST and start + floor((at - start) / period) * period or at
+    v, t = capacity, start and start ~= 'first request' and start + math.floor((at - start) / period) * period or at
   elseif start then
-    local own = start == FIRST_REQUEST and at > t
-    local grid = start == FIRST_REQUEST and t or start
-    local index = floor((at - grid) / period)
-    local windows = index - floor((t - grid) / period)
+    local own = start == 'first request' and at > t
+    local grid = start == 'first request' and t or start
+    local index = math.floor((at - grid) / period)
+    local windows = index - math.floor((t - grid) / period)
     if windows > 0 then v, t = v + rate * windows, grid + index * period end
     -- The next request on a full key opens a window.
     if own and (v >= capacity or t > at) then t = at end
@@ -64,37 +57,43 @@ end
 
 -- The usual request, kept short because it is most of what a server does: takes from one limit, without debt, by the
 -- server's clock; as `step` and `write` below compute it. Returns what the key held, as in the reply of "bytes", and 1
--- where it granted, else 0; or nothing, where it did nothing. `+ 0` reads a number in less time than `tonumber`.
-local function usual(key, count, rate, period, capacity, start)
-  local held, v, t = pcall('GET', key), nil, nil
+-- where it granted, else 0; or nothing, where it did nothing. It looks up `math.ceil` and its like: Lua makes an object
+-- at every call for each local of the script that a function refers to. `+ 0` takes less time than `tonumber`.
+local function usual(key, now, count, rate, period, capacity, start)
+  local held, v, t = redis.pcall('GET', key), nil, nil
   if held then
     if #held ~= 16 then return end
     v, t = struct.unpack('<dd', held)
     if not (t - now <= SKEW and v - v == 0 and t - t == 0) then return end
   end
   v, t = refill(v, t, now, rate, period, capacity, start)
-  local before, after = held and '1' .. held or '0', v - count
+  local before, after, at, back = held and '1' .. held or '0', v - count, nil, nil
   if after < 0 or capacity < count then return before, 0 end
-  local grid, windows = start == FIRST_REQUEST and t or start, ceil((capacity - after) / rate)
-  local at = start and grid + (floor((t - grid) / period) + windows) * period or t + (capacity - after) * (period / rate)
-  at = ceil(at)
-  local back = start and rate * windows or ((at - t) * rate) / period
+  if start then
+    local grid, windows = start == 'first request' and t or start, math.ceil((capacity - after) / rate)
+    at, back = math.ceil(grid + (math.floor((t - grid) / period) + windows) * period), rate * windows
+  else
+    at = math.ceil(t + (capacity - after) * (period / rate))
+    back = ((at - t) * rate) / period
+  end
   if count > 0 and after < capacity and at > now and at < END and after + back >= capacity then
-    call('SET', key, pack('<dd', after, t), 'PXAT', string.format('%d', at))
+    redis.call('SET', key, struct.pack('<dd', after, t), 'PXAT', string.format('%d', at))
     return before, 1
   end
 end
 if form == 'bytes' and (#argv == 6 or #argv == 9 and argv[7] == 'take' and argv[8] == '') then
-  local part, granted =
-    usual(keys[1], argv[3] + 0, argv[4] + 0, argv[5] + 0, argv[6] + 0, argv[9] and start_of(argv[9]))
-  if part then return pack('<dd', now, granted) .. part end
+  local start = argv[9] and (tonumber(argv[9]) or argv[9])
+  local part, granted = usual(keys[1], now, argv[3] + 0, argv[4] + 0, argv[5] + 0, argv[6] + 0, start)
+  if part then return struct.pack('<dd', now, granted) .. part end
 end
+
+local floor, ceil, pack, ULPS = math.floor, math.ceil, struct.pack, 2 ^ -51
 
 -- The first ms after `now`, where it is not yet so, at which (v, t), refilled, is `count` above `least`. nil: the clock
 -- ends before. The closed form is where the search starts.
 local function first_ms(v, t, count, least, rate, period, capacity, start)
   local from, last, at, index
-  local grid = start == FIRST_REQUEST and t or start
+  local grid = start == 'first request' and t or start
   if grid then
     index = floor((t - grid) / period)
     from, last = floor((now - grid) / period) - index, floor((END - grid) / period) - index
@@ -155,7 +154,7 @@ local function block(v, t, ms, rate, period, capacity, least, start)
     local windows
     target = rate < capacity and rate or capacity
     if target < one then target = one end
-    if start == FIRST_REQUEST then
+    if start == 'first request' then
       windows = ceil(ms / period)
       local unblocked = refill(v, t, till, rate, period, capacity, start)
       if not (target < unblocked) then target = unblocked end
@@ -197,7 +196,7 @@ end
 
 -- What a key holds: "0" nothing; "1", value, ts and the bytes; "2" to "4" something that is not a state.
 local function read(key)
-  local held = pcall('GET', key)
+  local held = redis.pcall('GET', key)
   if not held then return '0' end
   -- Any other error, such as that of a user without the right to GET, is raised.
   if type(held) ~= 'string' then return held.err:find('WRONGTYPE', 1, true) and '4' or call('GET', key) end
@@ -289,7 +288,8 @@ end
 local function rule(count, rate, period, capacity, op, owed, start)
   local least = owed == 'unlimited' and -1 / 0 or -(tonumber(owed or '') or 0)
   op = op and op ~= '' and op or 'take'
-  return op, tonumber(count), tonumber(rate), tonumber(period), tonumber(capacity), least, start_of(start)
+  start = tonumber(start) or start == 'first request' and start or nil
+  return op, tonumber(count), tonumber(rate), tonumber(period), tonumber(capacity), least, start
 end
 
 if not many then
@@ -379,7 +379,7 @@ while p <= #argv do
     local plain = form == 'bytes' and not passed and times == 1 and by[1] == 'take' and by[6] == 0
     for i = k + 1, k + n do
       local key, ok = keys[i], nil
-      if plain and not found[key] then parts[i], ok = usual(key, by[2], by[3], by[4], by[5], by[7]) end
+      if plain and not found[key] then parts[i], ok = usual(key, now, by[2], by[3], by[4], by[5], by[7]) end
       if ok then granted = granted + ok else each(key, by, times) end
     end
     p = p + 1
