@@ -14,7 +14,8 @@ export const tagOf = (value: unknown): string => Object.prototype.toString.call(
 export const PLAIN = "[object Object]";
 
 /** Bytes of any realm. */
-export const isBytes = (value: unknown): value is Uint8Array => tagOf(value) === "[object Uint8Array]";
+export const isBytes = (value: unknown): value is Uint8Array =>
+  value instanceof Uint8Array || tagOf(value) === "[object Uint8Array]";
 
 /** An error of any realm. */
 export const isError = (value: unknown): value is Error => value instanceof Error || tagOf(value) === "[object Error]";

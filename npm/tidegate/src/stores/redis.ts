@@ -21,7 +21,7 @@ import { combined } from "../limit/combined.ts";
 import { type Link, linkTo, type RedisLike } from "./redis/clients.ts";
 import { Denials } from "./redis/denials.ts";
 import { redisKeyOf, slotOf } from "./redis/key.ts";
-import { type Answer, Pipeline, type Request, STORE } from "./redis/pipeline.ts";
+import { type Answer, type OnAnswer, Pipeline, type Request, STORE } from "./redis/pipeline.ts";
 import { type Action, Rule } from "./redis/script.ts";
 
 export type { BunRedisLike, GlideLike, IoredisLike, NodeRedisLike, RedisLike, RestRedisLike } from "./redis/clients.ts";
@@ -81,7 +81,7 @@ export class RedisStore implements AsyncStore {
     this.lease = options.lease;
     this.#link = linkTo(client);
     this.#denials = new Denials(this.#options.rememberDenials);
-    this.#pipeline = new Pipeline(this.#link, (...answered) => this.#remember(...answered));
+    this.#pipeline = new Pipeline(this.#link, this.#remember);
     if (this.#link.cluster) this.nodeOf = (limit, key) => this.#nodeOf(limit, key);
     this.connecting = this.#link.connecting;
     void this.connecting?.then(() => {
@@ -101,7 +101,7 @@ export class RedisStore implements AsyncStore {
     return new Promise((resolve, reject) => {
       const answered = (answers: readonly Answer[]) => resolve((answers[0] as Answer).decision);
       const requests = [this.#requestOf(call)];
-      this.#pipeline.send({ requests, deadline: deadline?.at, resolve: answered, reject }, now);
+      this.#pipeline.send({ requests, deadline: deadline?.at ?? Infinity, resolve: answered, reject }, now);
     });
   }
 
@@ -158,7 +158,7 @@ export class RedisStore implements AsyncStore {
 
   #send(requests: readonly Request[], now: number | undefined, deadline: Deadline): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
-      this.#pipeline.send({ requests, deadline: deadline?.at, resolve, reject }, now);
+      this.#pipeline.send({ requests, deadline: deadline?.at ?? Infinity, resolve, reject }, now);
     });
   }
 
@@ -197,11 +197,11 @@ export class RedisStore implements AsyncStore {
     },
   };
 
-  #remember({ redisKey, shard }: Request, { decision, before }: Answer, sentAt: number, passed: boolean): void {
+  readonly #remember: OnAnswer = ({ redisKey, shard }, { decision, before }, sentAt, passed) => {
     if (shard !== undefined) return;
     if (decision.ok) this.#denials.forget(redisKey);
     else this.#denials.keep(redisKey, { states: [before], passed }, sentAt);
-  }
+  };
 
   /** The denial that follows from the latest one on this key, by a clock of the kind that stamped it. */
   #remembered(redisKey: string, call: Call, start: number, now: number | undefined): Decision | undefined {

@@ -51,7 +51,7 @@ export class Denials {
   }
 
   forget(key: string): void {
-    this.#kept.delete(key);
+    if (!this.none) this.#kept.delete(key);
   }
 
   /** Keeps a denial that was sent at `sentAt` (`performance.now()`). */

@@ -31,8 +31,8 @@ export interface Answer {
 /** One request, or several that are all granted or none, until they are answered. */
 interface Entry {
   readonly requests: readonly Request[];
-  /** `performance.now()`, ms. */
-  readonly deadline: number | undefined;
+  /** `performance.now()`, ms; infinite: none. */
+  readonly deadline: number;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -50,8 +50,8 @@ interface Batch {
 /** One call of the script that was sent. */
 interface Sent {
   readonly entries: readonly Entry[];
-  /** When the last of the callers stops waiting; absent where one of them waits without end. */
-  readonly deadline: number | undefined;
+  /** When the last of the callers stops waiting; infinite where one of them waits without end. */
+  readonly deadline: number;
   readonly now: Batch["now"];
   readonly slot: number;
   readonly clock: ServerClock;
@@ -63,7 +63,7 @@ interface Sent {
  * Called with each answer before its caller gets it. The script was called at `sentAt` (`performance.now()`); its clock was
  * `passed` in, or is the server's.
  */
-type OnAnswer = (request: Request, answer: Answer, sentAt: number, passed: boolean) => void;
+export type OnAnswer = (request: Request, answer: Answer, sentAt: number, passed: boolean) => void;
 
 /** Most requests of one script call, save for one `limitAll`: a server's other clients wait for some 100 microseconds. */
 const MOST_REQUESTS = 64;
@@ -124,16 +124,17 @@ export class Pipeline {
   #run({ now, slot, entries: all }: Omit<Batch, "size">): void {
     const clock = this.#clockOf(slot);
     const mark = clock.mark();
-    const isOver = ({ deadline }: Entry): boolean => deadline !== undefined && mark.steady >= deadline;
-    for (const entry of all) if (isOver(entry)) fail(entry, tooBusy());
-    const entries = all.some(isOver) ? all.filter((entry) => !isOver(entry)) : all;
+    const entries: Entry[] = [];
+    let latest = 0;
+    for (const entry of all) {
+      if (mark.steady >= entry.deadline) fail(entry, tooBusy());
+      else {
+        entries.push(entry);
+        latest = Math.max(latest, entry.deadline);
+      }
+    }
     if (entries.length === 0) return;
-    const { keys, args } = encode(
-      entries.map(({ requests }) => requests),
-      this.#link.form,
-      now,
-    );
-    const sent = { entries, deadline: latestOf(entries), now, slot, clock, keys, args };
+    const sent = { entries, deadline: latest, now, slot, clock, ...encode(entries, this.#link.form, now) };
     this.#call(sent, !this.#sentScript, mark);
   }
 
@@ -144,7 +145,7 @@ export class Pipeline {
    */
   #call(sent: Sent, whole: boolean, mark: Moment): void {
     const { entries, deadline, now, slot, clock, keys, args } = sent;
-    if (deadline !== undefined) {
+    if (deadline !== Infinity) {
       args[1] = String(Math.ceil((clock.latest(mark) ?? mark.wall) + deadline - mark.steady));
     }
     this.#sentScript = true;
@@ -161,7 +162,7 @@ export class Pipeline {
         const late = readLate(reply);
         if (late === undefined) return this.#settle(sent, readReply(reply, keys.length), mark);
         clock.learn(mark, late);
-        if (deadline === undefined || performance.now() >= deadline) throw new Error(TOO_LATE);
+        if (deadline === Infinity || performance.now() >= deadline) throw new Error(TOO_LATE);
         // The estimate of the server's clock was wrong: the call is not late.
         this.#call(sent, false, clock.mark());
       } catch (error) {
@@ -262,11 +263,6 @@ const evaluate = ({ limit, rule }: Request, before: State | null, now: number): 
 function checkGranted(reply: Reply, granted: number): void {
   if (granted === reply.granted) return;
   throw new Error(`the server granted ${reply.granted} of these requests, the core grants ${granted}`);
-}
-
-function latestOf(entries: readonly Entry[]): number | undefined {
-  const latest = entries.reduce((most, { deadline = Infinity }) => Math.max(most, deadline), 0);
-  return latest === Infinity ? undefined : latest;
 }
 
 /**

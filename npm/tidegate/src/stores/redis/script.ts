@@ -56,6 +56,7 @@ export class Rule {
 
 /** A step of the script: one request, or several of which all are carried out or none. */
 type Step = readonly { readonly redisKey: string; readonly rule: Rule }[];
+type Steps = readonly { readonly requests: Step }[];
 
 /** Keys that go through one rule, each `times` times; or, with `all`, each through its own, all or none. */
 interface Run {
@@ -66,14 +67,10 @@ interface Run {
 }
 
 /** The script's keys and arguments for these steps. The second argument, the deadline, is empty. */
-export function encode(
-  steps: readonly Step[],
-  form: Form,
-  now: number | undefined,
-): { keys: string[]; args: string[] } {
+export function encode(steps: Steps, form: Form, now: number | undefined): { keys: string[]; args: string[] } {
   const clock = now === undefined ? "" : `${now}`;
   const [first] = steps;
-  const only = steps.length === 1 && first?.length === 1 ? first[0] : undefined;
+  const only = steps.length === 1 && first?.requests.length === 1 ? first.requests[0] : undefined;
   if (only !== undefined) {
     const { rule } = only;
     const args = now === undefined ? [form, "", ...rule.shortArgs] : [form, "", ...rule.args, clock];
@@ -104,11 +101,11 @@ export function encode(
 }
 
 /** Steps on one key stay in order. A step on a key of its own joins those with the same rule, wherever they are. */
-function runsOf(steps: readonly Step[]): Run[] {
+function runsOf(steps: Steps): Run[] {
   const runs: Run[] = [];
   const last = new Map<string, Run>();
   const open = new Map<Rule, Run>();
-  for (const step of steps) {
+  for (const { requests: step } of steps) {
     const { redisKey, rule } = step[0] as Step[0];
     const before = last.get(redisKey);
     let run: Run | undefined;
@@ -160,8 +157,9 @@ const LATE_MAX_BYTES = 21;
 
 /** The server's clock, ms, where the script did nothing because the deadline had passed. */
 export function readLate(reply: unknown): number | undefined {
-  const short = isBytes(reply) && reply.length <= LATE_MAX_BYTES && reply[0] === 0x6c;
-  const text = short ? String.fromCharCode(...reply) : reply;
+  // Its first byte, `l`, is that of hardly any other reply.
+  const isLate = (reply as Uint8Array | null)?.[0] === 0x6c && isBytes(reply) && reply.length <= LATE_MAX_BYTES;
+  const text = isLate ? String.fromCharCode(...reply) : reply;
   const found = typeof text === "string" ? LATE.exec(text) : null;
   return found === null ? undefined : Number(found[1]);
 }
