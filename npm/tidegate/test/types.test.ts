@@ -18,11 +18,12 @@ import {
   type Decision,
   defineLimits,
   type Limiter,
+  type LimiterOptions,
   MINUTE,
   memory,
   type Value,
 } from "../src/index.ts";
-import { type AsyncStore, transactional } from "../src/stores/index.ts";
+import { type AsyncStore, type Store, transactional } from "../src/stores/index.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const store: AsyncStore = transactional({
@@ -51,6 +52,12 @@ test("a synchronous store returns decisions, any other promises of them", async 
   expect(answer).toBeInstanceOf(Promise);
   expect((await answer).ok).toBe(true);
   expect((await sync.limit("sendMessage")).ok).toBe(true);
+});
+
+test("options without a type argument are those of any store, as a limiter without one is", () => {
+  expectTypeOf<LimiterOptions>().toEqualTypeOf<LimiterOptions<Store>>();
+  const options: LimiterOptions = { now: () => 0 };
+  expectTypeOf(defineLimits({ sendMessage: bucket }, options)).toEqualTypeOf<Limiter<"sendMessage">>();
 });
 
 test("a limiter of one store or another, as memory where no server is set, is a limiter to all that take one", async () => {

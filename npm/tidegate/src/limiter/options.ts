@@ -27,7 +27,7 @@ import type { Resilience, Settings } from "./resilience.ts";
 export type Answer<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
 
 /** Settings of {@link defineLimits}. */
-export interface LimiterOptions<S extends Store> extends Resilience {
+export interface LimiterOptions<S extends Store = Store> extends Resilience {
   /** Where state lives; default {@link memory}. */
   store?: S | undefined;
   /** The clock, epoch ms. Default: the store's own; `Date.now` in memory. Give one in tests. */
