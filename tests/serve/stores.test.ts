@@ -59,6 +59,24 @@ test("postgres: a server that accepts the connection and says nothing ends --mig
   silent.close();
 });
 
+test.each([
+  ["redis", () => RedisServer.start()],
+  ["postgres", () => startServer({ fsync: "off" })],
+] as const)("%s: a server that stands still does not keep the service from its end", async (name, start) => {
+  await using server = await start();
+  const url = name === "redis" ? "redis://127.0.0.1" : "postgres://postgres@127.0.0.1";
+  const args = ["--store", `${url}:${server.port}${name === "redis" ? "" : "/postgres"}`];
+  if (name === "postgres") args.push("--migrate");
+  await using service = await serving(POLICIES, [...args, "--timeout", "5s"]);
+  expect((await service.post("/v1/decide", BODY)).body.degraded).toBe(undefined);
+  server.signal("SIGSTOP");
+  try {
+    await endsCleanly(service);
+  } finally {
+    server.signal("SIGCONT");
+  }
+});
+
 describe("redis", () => {
   test("two services share a server", async () => {
     await using redis = await RedisServer.start();

@@ -1,9 +1,13 @@
 /** The clients of the stores, which the package includes. */
 import { once } from "node:events";
+import { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Clients, messagesOf, UsageError } from "tidegate/cli";
 
 /** How long the start waits for a first connection, in ms. */
 const FIRST = 2000;
+/** How long the end waits for a server that is told of it, in ms: one that stands still does not answer. */
+const LAST = 1000;
 
 export const clients: Clients = {
   async redis(url) {
@@ -18,20 +22,25 @@ export const clients: Clients = {
       client.disconnect();
       throw new UsageError(`--store has a database that the server refuses: ${messagesOf(error)}`);
     });
-    return {
-      client,
-      close: async () => {
-        if (client.status === "ready") await client.quit().catch(() => {});
-        client.disconnect();
-      },
-    };
+    // Not by QUIT, whose reply a server that stands still never sends. No call waits for one by then.
+    return { client, close: async () => client.disconnect() };
   },
   async postgres(url) {
     const { default: pg } = await import("pg");
     // Decisions have a deadline of their own; a migration has not.
     const patience = { connectionTimeoutMillis: 10_000 };
-    const client = new pg.Pool({ connectionString: url, application_name: "tidegate-serve", ...patience });
+    const sockets = new Set<Socket>();
+    const stream = (): Socket => {
+      const socket = new Socket();
+      sockets.add(socket.once("close", () => sockets.delete(socket)));
+      return socket;
+    };
+    const client = new pg.Pool({ connectionString: url, application_name: "tidegate-serve", stream, ...patience });
     client.on("error", () => {});
-    return { client, close: () => client.end() };
+    const close = async (): Promise<void> => {
+      await Promise.race([client.end(), sleep(LAST, undefined, { ref: false })]);
+      for (const socket of sockets) socket.destroy();
+    };
+    return { client, close };
   },
 };
