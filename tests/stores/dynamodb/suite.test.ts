@@ -4,7 +4,7 @@ import { dynamodb } from "tidegate/dynamodb";
 import { storeSuite } from "tidegate/testing";
 import { testExample } from "../example.ts";
 import { grantedTo, OPERATIONS } from "../takers.ts";
-import { vectors } from "../vectors.ts";
+import { few } from "../vectors.ts";
 import { DynamoDbServer } from "./server.ts";
 
 let server: DynamoDbServer;
@@ -16,7 +16,7 @@ afterAll(() => server?.stop());
 let tables = 0;
 storeSuite({
   test,
-  vectors,
+  vectors: few,
   create: async () => dynamodb(server.client, { table: await server.createTable(`suite${++tables}`) }),
   stored: () => server.stored(`suite${tables}`),
   corrupt: () => (id) =>

@@ -4,7 +4,7 @@ import { mongodb } from "tidegate/mongodb";
 import { storeSuite } from "tidegate/testing";
 import { testExample } from "../example.ts";
 import { grantedTo } from "../takers.ts";
-import { vectors } from "../vectors.ts";
+import { few } from "../vectors.ts";
 import { MongoServer } from "./server.ts";
 
 let server: MongoServer;
@@ -16,7 +16,7 @@ afterAll(() => server?.stop());
 let collections = 0;
 storeSuite({
   test,
-  vectors,
+  vectors: few,
   create: () => mongodb(server.client, { database: "limits", collection: `suite${++collections}` }),
   stored: () => server.stored(`suite${collections}`),
   corrupt: () => (id) => {
