@@ -65,6 +65,16 @@ await inRuntime("better-sqlite3", async () => {
     expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok: true, remaining: 1 });
   });
 
+  test("keys of characters that a database in UTF-16 replaces stay apart", async () => {
+    const wide = (await clients["better-sqlite3"](":memory:")) as unknown as { client: Client; close(): void };
+    wide.client.exec("PRAGMA encoding = 'UTF-16'");
+    const limiter = defineLimits(limits, { store: sqlite(wide.client), now: () => 5000, timeout: 60_000 });
+    for (const key of ["\ufffd", "\ufffe", "\uffff", "\u{1ffff}", "\ufeff", "\0", "%", "%00", "%EF%BF%BF"]) {
+      expect(await limiter.limit("login", { key }), key).toMatchObject({ ok: true, remaining: 1 });
+    }
+    wide.close();
+  });
+
   test("a locked file: the call is repeated until its deadline, and takes nothing after it", async () => {
     const store = sqlite(client, { table: "order" });
     const limiter = defineLimits(limits, { store, timeout: 60_000 });

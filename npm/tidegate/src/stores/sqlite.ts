@@ -106,8 +106,8 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
 /** The stored state as JSON carries it. A blob is no state; it is compared too, so that a reset can replace it. */
 const AS_TEXT = "CASE typeof(state) WHEN 'blob' THEN 'blob ' || hex(state) ELSE state END";
 
-/** An identity as JSON and SQLite carry it: SQLite's JSON ends a string at NUL. */
-const idOf = (id: string): string => wellFormed(id).replaceAll("%", "%25").replaceAll("\0", "%00");
+/** An identity as JSON and SQLite carry it: its JSON ends a string at NUL, and a database in UTF-16 replaces U+FFFE and U+FFFF. */
+const idOf = (id: string): string => wellFormed(id).replace(/[%\0\ufffe\uffff]/g, encodeURIComponent);
 
 /** A client, as the store uses it. */
 interface Connection {
