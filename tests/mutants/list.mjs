@@ -128,6 +128,7 @@ const LIST = [
     "{ start: startOf(key) }) > Infinity",
     "client/source.test.ts",
   ),
+  one("limit/cached.ts", "if (limits.size >= MOST) limits.clear();", "", "boundary.test.ts"),
   one("limit/cached.ts", "!plain || Object.keys(read).length !== count", "!plain", "boundary.test.ts"),
   one("limit/cached.ts", "value === FIRST_REQUEST;", 'typeof value === "string";', "boundary.test.ts"),
   one("limiter/fallback.ts", "{ kind, ...common, start })", "{ kind, ...common })", "resilience.test.ts"),

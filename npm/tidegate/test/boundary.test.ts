@@ -3,6 +3,7 @@ import { keyed } from "../src/limiter/options.ts";
 import fc from "fast-check";
 import { afterEach, expect, test } from "vitest";
 import { rateLimitHeaders } from "../src/http/index.ts";
+import { cached } from "../src/limit/cached.ts";
 import { type Config, type Decision, defineLimits, evaluate, jitter, memory, project } from "../src/index.ts";
 import { behind } from "./behind.ts";
 
@@ -376,4 +377,14 @@ test("a config with more than a cached one is not taken for it", async () => {
   expect((await limits.limit("inline", { config: inline })).ok).toBe(false);
   expect((await limits.limit("inline", { config: { ...inline, onStoreError: "allow" } })).ok).toBe(true);
   expect(() => limits.limit("inline", { config: any({ ...inline, burst: 5 }) })).toThrow("`burst` must be absent");
+});
+
+test("a thousand configs that come with calls are cached, and no more", () => {
+  let made = 0;
+  const of = cached((name) => `${name} ${++made}`);
+  const call = (rate: number) => of("inline", { kind: "token bucket", rate, period: 1234 });
+  for (let rate = 1; rate <= 1000; rate++) call(rate);
+  expect([call(1), made]).toEqual(["inline 1", 1000]);
+  call(1001);
+  expect(call(1)).toBe("inline 1002");
 });
