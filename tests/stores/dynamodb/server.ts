@@ -50,8 +50,10 @@ export class DynamoDbServer {
 
   static async start(): Promise<DynamoDbServer> {
     const port = await freePort();
+    // It runs for a minute: optimizing itself, and collecting on several threads, would take longer than that.
+    const brief = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
     const jar = ["-Djava.library.path=DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"];
-    const args = [...jar, "-inMemory", "-sharedDb", "-disableTelemetry", "-port", `${port}`];
+    const args = [...brief, ...jar, "-inMemory", "-sharedDb", "-disableTelemetry", "-port", `${port}`];
     const process = new ServerProcess("java", args, { cwd: await emulator() });
     const server = new DynamoDbServer(port, process);
     await process.answers(() => server.client.listTables({}));
