@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { memcached } from "tidegate/memcached";
 import { storeSuite } from "tidegate/testing";
-import { vectors } from "../vectors.ts";
+import { few } from "../vectors.ts";
 import { clients, type Open } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";
 
@@ -26,7 +26,7 @@ describe.each(Object.entries(clients))("%s", (name, make) => {
     test,
     describe,
     // A client that is set up otherwise sends the same.
-    vectors: name.includes(" ") ? {} : vectors,
+    vectors: name.includes(" ") ? {} : few,
     create: () => memcached(open.client, { prefix: `test${++tests}`, stepTimeout: 60_000 }),
     stored: () => server.stored(`${open.namespace}test${tests}`),
     corrupt: () => (id) => server.say(`set ${open.namespace}test${tests}:${id} 0 0 7\r\ngarbage\r\n`, /^STORED/),

@@ -5,7 +5,7 @@ import { generalizedUtf8 } from "../../../npm/tidegate/src/engine/utf8.ts";
 import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
 import { mysql } from "tidegate/mysql";
 import { storeSuite } from "tidegate/testing";
-import { few, vectors } from "../vectors.ts";
+import { few } from "../vectors.ts";
 import { clients, type Open } from "./clients.ts";
 import { FAST, Server } from "./server.ts";
 
@@ -33,8 +33,7 @@ describe.each(["mysql2/promise", "mariadb"] as const)("%s", (name) => {
   storeSuite({
     test,
     describe,
-    // The server decides nothing: a second client carries the same states.
-    vectors: name === "mariadb" ? few : vectors,
+    vectors: few,
     create: () => mysql(open.client, { table: `t${++tests}` }),
     stored: () => async (identity) => {
       const id = Buffer.from(generalizedUtf8(identity));
