@@ -34,22 +34,30 @@ export function sha256(message: Uint8Array): string {
 
   const hash = Int32Array.from(FIRST);
   const schedule = new Int32Array(64);
+  const at = (i: number): number => schedule[i] as number;
   for (let block = 0; block < padded.length; block += 64) {
     let [a, b, c, d, e, f, g, h] = hash as unknown as [number, number, number, number, number, number, number, number];
-    for (const [i, round] of ROUNDS.entries()) {
-      const before = (by: number): number => schedule[i - by] as number;
+    for (let i = 0; i < 64; i++) {
       const word =
         i < 16
           ? words.getInt32(block + i * 4)
-          : (before(16) +
-              mixed(before(15), 7, 18, before(15) >>> 3) +
-              before(7) +
-              mixed(before(2), 17, 19, before(2) >>> 10)) |
+          : (at(i - 16) +
+              mixed(at(i - 15), 7, 18, at(i - 15) >>> 3) +
+              at(i - 7) +
+              mixed(at(i - 2), 17, 19, at(i - 2) >>> 10)) |
             0;
       schedule[i] = word;
-      const one = (h + mixed(e, 6, 11, rotated(e, 25)) + ((e & f) ^ (~e & g)) + round + word) | 0;
+      const one = (h + mixed(e, 6, 11, rotated(e, 25)) + ((e & f) ^ (~e & g)) + (ROUNDS[i] as number) + word) | 0;
       const two = (mixed(a, 2, 13, rotated(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-      [h, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + two) | 0];
+      // Not by a pattern, which makes an array for each round.
+      h = g;
+      g = f;
+      f = e;
+      e = (d + one) | 0;
+      d = c;
+      c = b;
+      b = a;
+      a = (one + two) | 0;
     }
     for (const [i, word] of [a, b, c, d, e, f, g, h].entries()) hash[i] = (hash[i] as number) + word;
   }
