@@ -98,8 +98,8 @@ export const HTTP = [
   one("http/address.ts", "b.length - a.length", "a.length - b.length", KEYS),
   one(
     "http/sha256.ts",
-    "mixed(before(2), 17, 19, before(2) >>> 10)",
-    "mixed(before(2), 17, 19, before(2) >>> 9)",
+    "mixed(at(i - 2), 17, 19, at(i - 2) >>> 10)",
+    "mixed(at(i - 2), 17, 19, at(i - 2) >>> 9)",
     KEYS,
   ),
   one("http/sha256.ts", "Math.floor(length / 2 ** 29)", "length", KEYS),
