@@ -22,6 +22,23 @@ const ofConsole = (file, find, replace, test = "keys") => ({
   tests: [`npm/tidegate-console/test/${test}.test.ts`],
 });
 
+/** A mutant of the service, and a test of tests/serve that finds it. */
+const served = (file, test) => (find, replace) => ({
+  file: `npm/tidegate-serve/src/${file}.ts`,
+  find,
+  replace,
+  tests: [`tests/serve/${test}`],
+});
+const still = served("clients", "stores.test.ts::a server that stands still does not keep the service from its end");
+const tightest = served("grpc", "grpc.test.ts::the status of a descriptor is that of its tightest limit");
+const numbers = served("grpc", "grpc.test.ts::numbers that the protocol does not have are left out");
+const overHttp = served(
+  "grpc",
+  "grpc.test.ts::a descriptor with remote_address is limited as that client is over HTTP",
+);
+
+const claims = served("grpc", "grpc.test.ts::the names of claims are as they are written");
+
 /** A mutant that tests/simulation finds: a defect that was there once. */
 const simulated = (file, find, replace) => ({
   file,
@@ -177,6 +194,30 @@ export const CALLERS = [
   one("policies/key-text.ts", "policies.tiersOf(name).length === 0", "true", ["policies/keys.test.ts"]),
   one("policies/target.ts", "values.length !== limitKeys.length", "false", ["policies/target.test.ts"]),
   one("cli/main.ts", "if (!(error instanceof UsageError) && !isInputError(error)) throw error;", "", cli("main")),
+  // The service.
+  still("async () => client.disconnect()", "async () => void (await client.quit())"),
+  still("for (const socket of sockets) socket.destroy();", ""),
+  still("Promise.race([client.end(), sleep(LAST, undefined, { ref: false })])", "client.end()"),
+  tightest("a.ok === b.ok ? b.remaining < a.remaining : a.ok", "b.remaining < a.remaining"),
+  tightest("a.ok === b.ok ? b.remaining < a.remaining : a.ok", "a.ok"),
+  numbers(" || !Number.isInteger(policy.rate)", ""),
+  numbers(" || policy.rate > MOST", ""),
+  numbers("Math.min(remaining, MOST)", "remaining"),
+  overHttp("retryAfter ?? resetAt - now", "resetAt - now"),
+  overHttp("(ms % 1000) * 1e6", "(ms % 1000) * 1e3"),
+  served("grpc", "grpc.test.ts::a rule in shadow mode denies nothing")("shadow === undefined)", "true)"),
+  served("grpc", "grpc.test.ts::ends with the service")("      clearTimeout(timer);\n", ""),
+  served("grpc", "grpc.test.ts::hits_addend is the cost")("hits <= MOST_HITS", "hits < MOST_HITS"),
+  claims('source === "header" ? name.toLowerCase() : name', "name.toLowerCase()"),
+  claims('key.startsWith("header:") ? key.toLowerCase() : key', "key.toLowerCase()"),
+  served("app", "api.test.ts::a body of another type is refused")("\\s*(;|$)/i", "/i"),
+  served("app", "api.test.ts::a body that is too large")("Number(length) <= maxSize", "Number(length) < maxSize"),
+  served("app", "lifecycle.test.ts::answers a request that an idle connection sends")(
+    "if (!service.accepting())",
+    "if (false)",
+  ),
+  served("forward-auth", "lifecycle.test.ts::no request is logged")('path.replace(/\\?.*/s, "")', "path"),
+  served("forward-auth", "stores.test.ts::a proxy is answered 503")("status === 503 ? 503 : 403", "403"),
   // Defects that were there once, found by the simulation: a failing key opens the breaker for healthy ones, calls whose
   // deadline has passed are sent, a clock that swings mints tokens.
   simulated("npm/tidegate/src/limiter/outages.ts", 'isStoreError(error) && error.scope === "key"', "false"),

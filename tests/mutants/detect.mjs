@@ -60,7 +60,7 @@ function importsSource(file) {
 
 const TSDOWN = "../../node_modules/tsdown/dist/run.mjs";
 
-/** The script that builds what a test imports, after a change of this file; nothing, where it imports the source. */
+/** What builds what a test imports, after a change of this file: a script, or tsdown in a folder. Nothing, where it imports the source. */
 function buildOf(test, changed) {
   const [file] = test.split("::");
   const project = projectOf(file);
@@ -68,16 +68,16 @@ function buildOf(test, changed) {
   if (changed.startsWith("crates/")) return "npm/scripts/build.mjs";
   if (project === "unit" || project === "house" || importsSource(file)) return undefined;
   if (changed.startsWith("npm/site/.vitepress/")) return "npm/scripts/docs.mjs";
-  return changed.startsWith("npm/tidegate/src/") ? TSDOWN : undefined;
+  return /^npm\/tidegate(-serve)?(?=\/src\/)/.exec(changed)?.[0];
 }
 
-/** The script whose build has a mutant in it. */
+/** What was built with a mutant in it. */
 let stale;
 
-function rebuild(script) {
-  const cwd = script === TSDOWN ? join(copy, "npm/tidegate") : copy;
+function rebuild(build) {
+  const [script, cwd] = build.endsWith(".mjs") ? [build, copy] : [TSDOWN, join(copy, build)];
   const { ok, output } = run(process.execPath, [script], cwd);
-  if (!ok) throw new Error(`${script} fails\n${output}`);
+  if (!ok) throw new Error(`${build} fails\n${output}`);
 }
 
 /** Builds the sound tree, unless `next` is about to build the same again. */

@@ -194,6 +194,8 @@ describe("a mistake in a request", () => {
     const body = JSON.stringify({ name: "shared" });
     const plain = await service.request("/v1/decide", { method: "POST", body });
     expect([plain.status, plain.body.detail]).toEqual([415, expect.stringContaining("Content-Type: application/json")]);
+    const headers = { "content-type": "application/jsonlines" };
+    expect((await service.request("/v1/decide", { method: "POST", body, headers })).status).toBe(415);
   });
 
   test("a compressed body is refused by name: its bytes are no JSON", async () => {
@@ -210,6 +212,10 @@ describe("a mistake in a request", () => {
     const body = JSON.stringify({ name: "shared", key: "x".repeat(70_000) });
     const sized = await service.post("/v1/decide", body);
     expect([sized.status, sized.body.title]).toEqual([413, "Content Too Large"]);
+    const json = { "content-type": "application/json" };
+    const most = JSON.stringify({ name: "shared" }).padEnd(65_536);
+    const largest = (text: string) => service.request("/v1/check", { method: "POST", body: text, headers: json });
+    expect([(await largest(most)).status, (await largest(`${most} `)).status]).toEqual([200, 413]);
     const headers = { "content-type": "application/json" };
     const options = { method: "POST", headers, body: new Blob([body]).stream(), duplex: "half" } as RequestInit;
     expect((await service.request("/v1/decide", options)).status).toBe(413);

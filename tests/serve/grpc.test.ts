@@ -14,6 +14,8 @@ const PATH = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
 const bucket = (capacity: number, period: "1m" | "90m" | "1h" = "1h") =>
   ({ algorithm: "token_bucket", algorithm_config: { rate: 1, period, capacity } }) as const;
+const numbers = (rate: number, period: "1s" | "1m") =>
+  ({ algorithm: "token_bucket", algorithm_config: { rate, period } }) as const;
 const RULES: PolicyDocument = {
   rules: [
     { name: "client", limit_keys: ["ip:address"], ...bucket(3) },
@@ -24,6 +26,11 @@ const RULES: PolicyDocument = {
       limit_keys: ["header:X-Api-Key"],
       ...bucket(10, "1m"),
     },
+    { name: "wide", match: { "header:pair": "on" }, limit_keys: ["ip:address"], ...bucket(5) },
+    { name: "trial", match: { "header:trial": "on" }, limit_keys: [], shadow: true, ...bucket(1) },
+    { name: "org", match: { "header:orgs": "on" }, limit_keys: ["jwt:Org"], ...bucket(4) },
+    { name: "half", match: { "header:size": "half" }, limit_keys: [], ...numbers(1.5, "1m") },
+    { name: "huge", match: { "header:size": "huge" }, limit_keys: [], ...numbers(2 ** 33, "1s") },
   ],
 };
 
@@ -39,7 +46,7 @@ interface Limited {
     readonly code: string;
     readonly limit_remaining: number;
     readonly current_limit: object | null;
-    readonly duration_until_reset: { readonly seconds: number } | null;
+    readonly duration_until_reset: { readonly seconds: number; readonly nanos: number } | null;
   }[];
   readonly response_headers_to_add: readonly { readonly key: string; readonly value: string }[];
 }
@@ -86,9 +93,45 @@ test("a descriptor with remote_address is limited as that client is over HTTP", 
   await service.post("/v1/decide", { name: "client", key: "192.0.2.1", count: 2 });
   const denied = await call({ descriptors });
   expect(codes(denied)).toEqual(["OVER_LIMIT", "OVER_LIMIT"]);
-  const seconds = denied.statuses[0]?.duration_until_reset?.seconds ?? 0;
+  const { seconds = 0, nanos = 0 } = denied.statuses[0]?.duration_until_reset ?? {};
+  // Until the next token, and not until all three.
   expect(seconds).toBeGreaterThan(3000);
+  expect(seconds).toBeLessThanOrEqual(3600);
+  expect(nanos % 1e6).toBe(0);
   expect(denied.response_headers_to_add.map(({ key }) => key)).toContain("Retry-After");
+});
+
+test("the status of a descriptor is that of its tightest limit: one that denies, or that has the fewest left", async () => {
+  const both = of({ remote_address: "192.0.2.11", pair: "on" });
+  expect((await call({ descriptors: [both] })).statuses[0]).toMatchObject({
+    code: "OK",
+    limit_remaining: 2,
+    current_limit: { name: "client" },
+  });
+  // It has more left than the other would.
+  expect((await call({ descriptors: [both], hits_addend: 3 })).statuses[0]).toMatchObject({
+    code: "OVER_LIMIT",
+    limit_remaining: 2,
+    current_limit: { name: "client" },
+  });
+});
+
+test("a rule in shadow mode denies nothing, and is in no status", async () => {
+  for (let i = 0; i < 2; i++) {
+    expect(await call({ descriptors: [of({ trial: "on" })] })).toMatchObject({
+      overall_code: "OK",
+      statuses: [{ code: "OK", limit_remaining: 0, current_limit: null, duration_until_reset: null }],
+    });
+  }
+});
+
+test("numbers that the protocol does not have are left out, or the most that it has", async () => {
+  // What is left has other low 32 bits than the most.
+  const sizes = [of({ size: "half" }), { ...of({ size: "huge" }), hits_addend: { value: 5 } }];
+  expect((await call({ descriptors: sizes })).statuses).toMatchObject([
+    { code: "OK", limit_remaining: 0, current_limit: null },
+    { code: "OK", limit_remaining: 2 ** 32 - 1, current_limit: null },
+  ]);
 });
 
 test("hits_addend is the cost, and that of a descriptor goes before that of the request", async () => {
@@ -97,6 +140,9 @@ test("hits_addend is the cost, and that of a descriptor goes before that of the 
   expect((await call({ descriptors: [one], hits_addend: 2 })).statuses[0]?.limit_remaining).toBe(1);
   const own = { ...one, hits_addend: { value: 1 } };
   expect((await call({ descriptors: [own], hits_addend: 3 })).statuses[0]?.limit_remaining).toBe(0);
+  // The most that a limiter counts is no mistake.
+  const most = { ...one, hits_addend: { value: 2 ** 40 } };
+  expect(codes(await call({ descriptors: [most] }))).toEqual(["OVER_LIMIT", "OVER_LIMIT"]);
 });
 
 test("negative hits are given back, up to the capacity, whatever the other descriptors take", async () => {
@@ -161,6 +207,13 @@ test("entries are headers, parameters and claims by their prefix, and the domain
   expect((await service.post("/v1/check", { name: "key", key: "k1", count: 0 })).body.value).toBeLessThan(10);
 });
 
+test("the names of claims are as they are written, and not those of headers, which have any case", async () => {
+  const { statuses } = await call({
+    descriptors: [of({ orgs: "on", "jwt:Org": "a" }), of({ orgs: "on", "jwt:org": "a" })],
+  });
+  expect(statuses).toMatchObject([{ current_limit: { name: "org" } }, { current_limit: null }]);
+});
+
 test("a descriptor that lacks a key of a rule is not limited by it", async () => {
   expect(
     await call({ descriptors: [of({ "jwt:plan": "free" }), of({ generic_key: "fast" })], domain: "shop" }),
@@ -172,7 +225,8 @@ test("a descriptor that lacks a key of a rule is not limited by it", async () =>
 });
 
 test("ends with the service", async () => {
-  await using other = await serving(RULES, ["--grpc-port", "0"]);
+  // No timer of the end is left.
+  await using other = await serving(RULES, ["--grpc-port", "0", "--shutdown-timeout", "10m"]);
   const port = other.log()[0]?.["grpcPort"];
   expect(port).toEqual(expect.any(Number));
   expect(await other.end()).toBe(0);

@@ -62,20 +62,27 @@ test("postgres: a server that accepts the connection and says nothing ends --mig
 test.each([
   ["redis", () => RedisServer.start()],
   ["postgres", () => startServer({ fsync: "off" })],
-] as const)("%s: a server that stands still does not keep the service from its end", async (name, start) => {
-  await using server = await start();
-  const url = name === "redis" ? "redis://127.0.0.1" : "postgres://postgres@127.0.0.1";
-  const args = ["--store", `${url}:${server.port}${name === "redis" ? "" : "/postgres"}`];
-  if (name === "postgres") args.push("--migrate");
-  await using service = await serving(POLICIES, [...args, "--timeout", "5s"]);
-  expect((await service.post("/v1/decide", BODY)).body.degraded).toBe(undefined);
-  server.signal("SIGSTOP");
-  try {
-    await endsCleanly(service);
-  } finally {
-    server.signal("SIGCONT");
-  }
-});
+] as const)(
+  "%s: a server that stands still does not keep the service from its end",
+  { timeout: 60_000 },
+  async (name, start) => {
+    await using server = await start();
+    const url = name === "redis" ? "redis://127.0.0.1" : "postgres://postgres@127.0.0.1";
+    const args = ["--store", `${url}:${server.port}${name === "redis" ? "" : "/postgres"}`];
+    if (name === "postgres") args.push("--migrate");
+    await using service = await serving(POLICIES, [...args, "--timeout", "1s"]);
+    await service.post("/v1/decide", BODY);
+    server.signal("SIGSTOP");
+    try {
+      // What it sends never has a reply.
+      expect((await service.post("/v1/decide", BODY)).body.degraded).toBe(true);
+      expect(await service.end()).toBe(0);
+      expect(service.log().at(-1)?.event).toBe("stopped");
+    } finally {
+      server.signal("SIGCONT");
+    }
+  },
+);
 
 describe("redis", () => {
   test("two services share a server", async () => {
@@ -117,6 +124,15 @@ describe("redis", () => {
       message: expect.stringContaining("its calls are denied"),
       cause: expect.any(String),
     });
+  });
+
+  test("a proxy is answered 503 while the server fails, and not that the client has no tokens left", async () => {
+    await using redis = await RedisServer.start();
+    await using service = await serving(POLICIES, ["--store", redis.url, "--trust-proxy", "1", "--timeout", "5s"]);
+    await redis.kill();
+    for (const path of ["/v1/forward-auth", "/v1/auth-request"]) {
+      expect((await service.request(path, { headers: { "x-forwarded-for": "192.0.2.1" } })).status).toBe(503);
+    }
   });
 
   test("what an administrator changes is an error while the server fails, whatever --on-store-error says", async () => {

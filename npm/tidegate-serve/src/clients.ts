@@ -6,7 +6,7 @@ import { type Clients, messagesOf, UsageError } from "tidegate/cli";
 
 /** How long the start waits for a first connection, in ms. */
 const FIRST = 2000;
-/** How long the end waits for a server that is told of it, in ms: one that stands still does not answer. */
+/** How long the end waits for statements under way, in ms: one to a server that stands still never ends. */
 const LAST = 1000;
 
 export const clients: Clients = {

@@ -91,6 +91,7 @@ describe("what is written", () => {
     replaceStore(redis(client, { rememberDenials: 0 }));
     await take("u", 7);
     const before = await held();
+    await client.config("RESETSTAT");
     expect((await take("u", 5)).ok).toBe(false);
     expect((await store.decide(callOn("check", "u", 2), undefined)).ok).toBe(true);
     await store.decide(callOn("check", "u", 9, limit, true), undefined);
@@ -101,6 +102,8 @@ describe("what is written", () => {
     const all = await store.decideAll([callOn("take", "u", 2), callOn("take", "u", 9)], undefined);
     expect(all.ok).toBe(false);
     expect(await held()).toEqual(before);
+    // Not even the same again, which replicas would receive.
+    expect(await client.info("commandstats")).not.toMatch(/cmdstat_(set|del|pexpire|persist):/);
   });
 
   test("calls of one turn are carried out in their order, whichever clock they pass: a take after a reset is not forgotten", async () => {
@@ -132,6 +135,10 @@ describe("what is written", () => {
         expect(at).toBeLessThanOrEqual(decision.resetAt + 2);
       }
     }
+    // The last 50 ns of the wait are less than the clock's double can have.
+    const odd = new Limit("odd", { kind: "token bucket", rate: 1, period: 1000, capacity: 5.00000005 });
+    const { resetAt } = await store.decide(callOn("take", "u", odd.policy.capacity, odd), undefined);
+    expect(await client.pexpiretime("tidegate:odd:u")).toBeGreaterThanOrEqual(resetAt);
   });
 
   test("whatever wrote it, a key expires when it is full, an hour later by a clock that was passed in, and a full one is deleted", async () => {
