@@ -40,7 +40,13 @@ const OPTIONS = {
 };
 
 /** What tsc reports of an app, which has the package itself or, in a monorepo, the one above it. */
-function check(name: string, packages: Record<string, string>, text: string, has: "own" | "hoisted" = "own"): string {
+function check(
+  name: string,
+  packages: Record<string, string>,
+  text: string,
+  has: "own" | "hoisted" = "own",
+  options: object = OPTIONS,
+): string {
   const folder = join(user.folder, name);
   mkdirSync(join(folder, "node_modules"), { recursive: true });
   for (const [as, from] of Object.entries({ ...packages, "@types/node": "@types/node" })) {
@@ -52,7 +58,7 @@ function check(name: string, packages: Record<string, string>, text: string, has
     output("cp", ["-r", join(user.folder, "node_modules/tidegate"), join(folder, "node_modules/tidegate")]);
   user.write(`${name}/package.json`, JSON.stringify({ name, type: "module" }));
   user.write(`${name}/app.ts`, text);
-  return typeErrors(folder, ["app.ts"], OPTIONS);
+  return typeErrors(folder, ["app.ts"], options);
 }
 
 describe("a strict app type-checks", () => {
@@ -81,6 +87,21 @@ app.get("/users/:id", rateLimit(limits, { name: "api" }), (req, res) => {
 });
 `;
   expect(check("monorepo", PACKAGES["express4"] ?? {}, text, "hoisted")).toBe("");
+});
+
+test.each([
+  ["first", (plugin: string, own: string) => plugin + own],
+  ["last", (plugin: string, own: string) => own + plugin],
+])("an app with @fastify/rate-limit, imported %s, type-checks with all declarations", (order, imports) => {
+  const plugin = 'import limit from "@fastify/rate-limit";\n';
+  const own = 'import { fastifyRateLimitStore } from "tidegate/fastify";\n';
+  const text = `${imports(plugin, own)}import Fastify from "fastify";
+const app = Fastify();
+await app.register(limit, { max: 9, timeWindow: 1000, store: fastifyRateLimitStore() });
+app.get("/", { config: { rateLimit: { max: 1, keyGenerator: (request) => request.ip } } }, () => "hello");
+`;
+  const packages = { fastify: "fastify", "@fastify/rate-limit": "@fastify/rate-limit" };
+  expect(check(`beside-${order}`, packages, text, "own", { ...OPTIONS, skipLibCheck: false })).toBe("");
 });
 
 test("a misspelt name is an error about the name", () => {

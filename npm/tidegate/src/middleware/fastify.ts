@@ -21,10 +21,17 @@ declare module "fastify" {
     /** The decision of the last limit that the request came through; absent before one, and where `skip` was true. */
     rateLimit: RequestDecision;
   }
-  interface FastifyContextConfig {
-    /** With {@link rateLimitPlugin}: the limit of this route, or `false` for none. */
-    rateLimit?: RouteOptionsOf | false;
-  }
+  // A base, whose field another declaration may replace: @fastify/rate-limit has one of the same name.
+  interface FastifyContextConfig extends RouteConfig {}
+}
+
+/** What routes have in `config`. */
+interface RouteConfig {
+  /**
+   * With {@link rateLimitPlugin}: the limit of this route, or `false` for none. `enableDraftSpec` is of @fastify/rate-limit,
+   * whose options can replace these, as TypeScript requires, only where they have a field in common.
+   */
+  rateLimit?: RouteOptionsOf | false | { enableDraftSpec?: unknown };
 }
 
 /** Returns the payload for a denied request; status and fields are set. */
