@@ -197,7 +197,6 @@ export const CALLERS = [
   // The service.
   still("async () => client.disconnect()", "async () => void (await client.quit())"),
   still("for (const socket of sockets) socket.destroy();", ""),
-  still("Promise.race([client.end(), sleep(LAST, undefined, { ref: false })])", "client.end()"),
   tightest("a.ok === b.ok ? b.remaining < a.remaining : a.ok", "b.remaining < a.remaining"),
   tightest("a.ok === b.ok ? b.remaining < a.remaining : a.ok", "a.ok"),
   numbers(" || !Number.isInteger(policy.rate)", ""),

@@ -195,7 +195,7 @@ export const STORES = [
     "  v, t = refill(v, t, now, rate, period, capacity, start)\n  local before",
     "  v, t = v or capacity, now\n  local before",
   ),
-  lua("expect(i + 6, 'start',", "expect(i + 6, 'start', '', true or"),
+  argument("expect(i + 6, 'start',", "expect(i + 6, 'start', '', true or"),
   lua("if v - v == 0 and t - t == 0 then return '1', v, t, held end", "if v - v == 0 then return '1', v, t, held end"),
   lua("if plan[1] then granted = granted + 1 else ok = false end", "if plan[1] then granted = granted + 1 end"),
   redis("tidegate.lua", "script")("return n and n >= least and n <= most", "return n"),

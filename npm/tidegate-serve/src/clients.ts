@@ -1,13 +1,10 @@
 /** The clients of the stores, which the package includes. */
 import { once } from "node:events";
 import { Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Clients, messagesOf, UsageError } from "tidegate/cli";
 
 /** How long the start waits for a first connection, in ms. */
 const FIRST = 2000;
-/** How long the end waits for statements under way, in ms: one to a server that stands still never ends. */
-const LAST = 1000;
 
 export const clients: Clients = {
   async redis(url) {
@@ -38,8 +35,10 @@ export const clients: Clients = {
     const client = new pg.Pool({ connectionString: url, application_name: "tidegate-serve", stream, ...patience });
     client.on("error", () => {});
     const close = async (): Promise<void> => {
-      await Promise.race([client.end(), sleep(LAST, undefined, { ref: false })]);
+      const ended = client.end();
+      // A server that stands still never closes its end, and answers no statement under way.
       for (const socket of sockets) socket.destroy();
+      await ended;
     };
     return { client, close };
   },
