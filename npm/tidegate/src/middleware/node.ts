@@ -96,8 +96,11 @@ export function rateLimitMiddleware<
   };
 }
 
-/** Restify counts a request as in flight, and emits no `after`, until `next(false)`. In other frameworks that continues. */
-const isOfRestify = (request: object): boolean => "startHandlerTimer" in request;
+/**
+ * Restify counts a request as in flight, and emits no `after`, until `next(false)`. In other frameworks that continues: a
+ * request in a process that has loaded Restify has its methods too, but `timers` only where its server has received it.
+ */
+const isOfRestify = (request: object): boolean => "startHandlerTimer" in request && "timers" in request;
 
 const decide = <R extends AnyRequest, W extends AnyResponse>(
   made: Gate<R>,

@@ -76,8 +76,10 @@ test("a request that is denied after its response began runs no listener, and en
 
 test.each([
   ["Connect", {}, ["next()"]],
+  // Restify adds its methods to every request of the process, and its data to its own.
+  ["Connect beside Restify", { startHandlerTimer: () => {} }, ["next()"]],
   // Otherwise Restify counts a denied request as in flight for ever, and emits no "after" for its log.
-  ["Restify", { startHandlerTimer: () => {} }, ["next()", "next(false)"]],
+  ["Restify", { startHandlerTimer: () => {}, timers: [] }, ["next()", "next(false)"]],
 ])("with requests of %s, a denial calls what that framework needs", (_, methods, expected) => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } }, { now: () => 0 });
   const limited = rateLimitMiddleware(limits, { name: "api", key: "k" });
