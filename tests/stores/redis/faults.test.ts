@@ -41,8 +41,8 @@ function subject(open: Open): Subject {
   return { limiter: defineLimits(limits, { store }), patient: defineLimits(limits, { store, timeout: PATIENCE }) };
 }
 
-/** Calls one after another for `ms`, at least once, each within the deadline; returns how they went. */
-async function load({ limiter }: Subject, ms: number) {
+/** Calls one after another for `ms`, and until so many have failed, each within the deadline; returns how they went. */
+async function load({ limiter }: Subject, ms: number, failures = 0) {
   const result = { granted: 0, degraded: [] as Decision[] };
   const deadline = new Deadline(TIMEOUT);
   const until = performance.now() + ms;
@@ -54,7 +54,7 @@ async function load({ limiter }: Subject, ms: number) {
       expect(decision.cause).toMatchObject({ code: "TIDEGATE_STORE", store: "redis", identity: "load:k" });
     } else if (decision.ok) result.granted++;
     await sleep(2);
-  } while (performance.now() < until);
+  } while (performance.now() < until || result.degraded.length < failures);
   expect(deadline.late).toBe(0);
   return result;
 }
@@ -149,7 +149,8 @@ describe.each(shapes)("%s", (_, make) => {
     const tested = subject(await make(server.port));
     const before = await load(tested, 200);
     server.signal("SIGSTOP");
-    const stopped = await load(tested, 1_500);
+    // More than open the breaker.
+    const stopped = await load(tested, 1_500, 6);
     expect(stopped.granted).toBe(0);
     collect();
     const heap = process.memoryUsage().heapUsed;
