@@ -25,7 +25,7 @@ interface Minute {
 class Series {
   readonly index: number;
   readonly name: string | null;
-  /** Of the last decision: a reload of policies changes it. */
+  /** Of the store's last decision: a reload of policies changes it. A local limit in its place has a fraction of the numbers. */
   #policy: Config | undefined;
   /** The epoch s of each place in the ring. */
   readonly #seconds = new Float64Array(SPAN).fill(Number.NaN);
@@ -47,7 +47,7 @@ class Series {
     const counts = ok ? this.#granted : this.#denied;
     counts[place] = (counts[place] as number) + 1;
     if (degraded) this.#degraded[place] = (this.#degraded[place] as number) + 1;
-    if (this.name !== null) this.#policy = policy;
+    if (this.name !== null && !(degraded && this.#policy)) this.#policy = policy;
   }
 
   /** The counts of these seconds; `degraded` is of the whole ring. */

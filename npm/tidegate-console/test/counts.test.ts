@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type Config, defineLimits, type LimitRequest, MINUTE, SECOND } from "tidegate";
+import { type AsyncStore, type Config, defineLimits, type LimitRequest, MINUTE, memory, SECOND } from "tidegate";
 import { observe } from "tidegate/observe";
 import { definePolicies, keysOfPolicies } from "tidegate/policies";
 import { expect, test } from "vitest";
@@ -90,6 +90,27 @@ test("the numbers of a limit are those of its last decision: a reload of policie
   policies.reload(rulesOf(9));
   take();
   expect(counts.figures(0).limits[0]?.policy).toBe("token bucket: 1 per 1 min, capacity 9");
+});
+
+test("the numbers of a limit stay while its store fails: a local limit in its place has a fraction of them", async () => {
+  const whole = memory();
+  let fails = true;
+  const decide: AsyncStore["decide"] = async (call, now) =>
+    fails ? Promise.reject(new Error("ECONNREFUSED")) : whole.decide(call, now);
+  const store = Object.assign(Object.create(whole), { sync: false, name: "failing", decide }) as AsyncStore;
+  const now = () => START;
+  const plain = defineLimits({ api: API }, { store, now, onStoreError: { local: 0.5 }, log: false });
+  const counts = new Counts(ownKeys(plain as never), now);
+  const limits = observe(plain, counts.add);
+  const policyAfter = async () => {
+    await limits.limit("api", { key: "ann" });
+    return counts.figures(0).limits[0]?.policy;
+  };
+  expect(await policyAfter()).toBe("token bucket: 0.5 per 1 min, capacity 1");
+  fails = false;
+  expect(await policyAfter()).toBe("token bucket: 1 per 1 min, capacity 2");
+  fails = true;
+  expect(await policyAfter()).toBe("token bucket: 1 per 1 min, capacity 2");
 });
 
 test("calls that take nothing are not counted, and a joint denial is that of the limits that deny", () => {
