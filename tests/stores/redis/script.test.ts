@@ -237,6 +237,24 @@ test("a clock that is passed in decides with a deadline too, and a run of times 
   probe.disconnect();
 });
 
+test("an argument that is empty is the default, in each form of the reply", async () => {
+  const probe = server.client();
+  const script = readFileSync(SCRIPT, "utf8");
+  const defaults = ["take", "", "", ""];
+  for (const form of ["decision", "bytes", "text"]) {
+    const replies = [];
+    for (let given = 0; given <= defaults.length; given++) {
+      const args = [form, "", "1", "10", `${2 ** 40}`, "10", ...defaults.slice(0, given)];
+      replies.push(await probe.evalBuffer(script, 1, `${form} ${given}`, ...args).then((reply) => shapeOf(reply)));
+    }
+    expect(new Set(replies).size, `${form}: ${replies.join()}`).toBe(1);
+  }
+  probe.disconnect();
+});
+
+/** How many items and bytes: the clocks in them differ. */
+const shapeOf = (reply: unknown): string => (Array.isArray(reply) ? `${reply.length}` : `${(reply as Buffer).length}`);
+
 test("members of an all on one key take the sum of their counts, or nothing", async () => {
   const probe = server.client();
   const script = readFileSync(SCRIPT, "utf8");

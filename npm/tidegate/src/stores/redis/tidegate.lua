@@ -81,7 +81,7 @@ local function usual(key, now, count, rate, period, capacity, start)
     return before, 1
   end
 end
-if form == 'bytes' and (#argv == 6 or #argv == 9 and argv[7] == 'take' and argv[8] == '') then
+if form == 'bytes' and (#argv == 6 or #argv == 9 and argv[7] == 'take' and argv[8] == '' and argv[9] ~= '') then
   local start = argv[9] and (tonumber(argv[9]) or argv[9])
   local part, granted = usual(keys[1], now, argv[3] + 0, argv[4] + 0, argv[5] + 0, argv[6] + 0, start)
   if part then return struct.pack('<dd', now, granted) .. part end
