@@ -56,8 +56,9 @@ const lastUse = new Map();
 
 /** Runs a step, once no other uses what it uses, and adds its row to the table. */
 async function row(step) {
-  await lastUse.get(step.uses);
+  const free = lastUse.get(step.uses);
   const run = (async () => {
+    await free;
     const started = Date.now();
     const counts = await runStep(step);
     table.push({ step: step.name, ...counts, seconds: Math.round((Date.now() - started) / 1000) });
