@@ -230,7 +230,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     // All are checked before the first takes tokens.
     const checked = checkKeys(keys);
     const { decideMany } = this.#layered;
-    if (decideMany !== undefined) {
+    // Of no keys no store reads the clock.
+    if (decideMany !== undefined && checked.length > 0) {
       return decideMany.call(this.#layered, limit, checked, count, this.#time()) as Answer<S, Decision[]>;
     }
     const decisions = checked.map((key) => this.#call("take", name, { key, count }));
