@@ -33,7 +33,7 @@ export const installRuntimes = async () => {
   await once(
     "better-sqlite3",
     { inputs: ["tests/hosts/package-lock.json"], outputs: [BETTER_SQLITE3], extra: process.version },
-    // SQLite without optimization: compiling it took a minute, and no test has more than a few rows.
+    // SQLite without optimization, which is most of its compilation: no test has more than a few rows.
     () => run("npm", ["rebuild", "better-sqlite3", "--prefix", "tests/hosts"], { env: { ...env, CFLAGS: "-O0" } }),
   );
   await install("pool-workers", "tests/hosts/pool-workers");

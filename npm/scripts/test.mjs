@@ -76,8 +76,7 @@ await build();
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
 const [ofCargo, ofNode, last] = [cargoSteps(full), nodeSteps(), lastSteps()].map((steps) => steps.filter(isChosen));
-// Beside cargo's, two others at a time: they wait for servers, browsers and deadlines, and one alone leaves a sixth of two cores
-// idle.
+// Beside cargo's, two others at a time: they wait for servers, browsers and deadlines, and one alone leaves two cores partly idle.
 await Promise.all([inTurn(ofCargo).then(() => inTurn(ofNode)), inTurn(ofNode), inTurn(ofNode)]);
 await inTurn(last);
 console.log("");

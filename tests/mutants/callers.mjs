@@ -36,7 +36,6 @@ const overHttp = served(
   "grpc",
   "grpc.test.ts::a descriptor with remote_address is limited as that client is over HTTP",
 );
-
 const claims = served("grpc", "grpc.test.ts::the names of claims are as they are written");
 
 /** A mutant that tests/simulation finds: a defect that was there once. */
@@ -194,6 +193,12 @@ export const CALLERS = [
   one("policies/key-text.ts", "policies.tiersOf(name).length === 0", "true", ["policies/keys.test.ts"]),
   one("policies/target.ts", "values.length !== limitKeys.length", "false", ["policies/target.test.ts"]),
   one("cli/main.ts", "if (!(error instanceof UsageError) && !isInputError(error)) throw error;", "", cli("main")),
+  {
+    file: "npm/tidegate/src/limiter/limiter.ts",
+    find: " && checked.length > 0",
+    replace: "",
+    tests: ["tests/threads/shared.test.ts::limitMany of no keys reads no clock"],
+  },
   // The service.
   still("async () => client.disconnect()", "async () => void (await client.quit())"),
   still("for (const socket of sockets) socket.destroy();", ""),

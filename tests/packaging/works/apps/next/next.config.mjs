@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 export default {
   outputFileTracingRoot: root,
-  // Nothing is deployed, and tracing Next.js itself takes a third of a build; @vercel/nft has a row of its own.
+  // Nothing is deployed, and tracing Next.js itself takes long; @vercel/nft has a row of its own.
   outputFileTracingExcludes: { "*": ["**/*"] },
   turbopack: { root },
 };
