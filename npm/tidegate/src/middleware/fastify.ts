@@ -142,8 +142,11 @@ class Exchange implements NodeExchange<FastifyRequest> {
 /** Fastify keeps fields by their names in lower case, which take it half the time to find. */
 const LOWER_CASE: Readonly<Record<string, string>> = { "RateLimit-Policy": "ratelimit-policy", RateLimit: "ratelimit" };
 
-/** The hooks of limits that routes choose themselves. */
-const chosen = new WeakMap<object, FastifyHook>();
+/** In a route's config: the hook of the limit that the route chooses itself. */
+const CHOSEN = Symbol("tidegate");
+type Config = RouteConfig & { [plugin: symbol]: FastifyHook };
+/** In a route's config, by plugin: the route has a hook of its own, or no limit. */
+const ELSEWHERE: FastifyHook = (_request, _reply, done) => done();
 const HOOKS = ["onRequest", "preValidation", "preHandler"] as const;
 
 /** Settings of {@link rateLimitPlugin}: those of {@link rateLimit}, for every route, and these. */
@@ -157,7 +160,7 @@ export type PluginOptions = FastifyOptions<string> & {
 };
 
 /**
- * Limits the routes of the instance that registers it, and of its children, that are added afterwards. A route's
+ * Limits the routes of the instance that registers it, and those of children that are registered after it. A route's
  * `config.rateLimit` has settings of its own, or is `false`.
  *
  * ```ts
@@ -166,7 +169,8 @@ export type PluginOptions = FastifyOptions<string> & {
  * app.get("/health", { config: { rateLimit: false } }, handler);
  * ```
  *
- * Throws an `InputError` where an option is wrong: when the plugin is registered, or when a route is added.
+ * Throws an `InputError` where an option is wrong: when the plugin is registered, when a route is added, or, where the route
+ * was added before the plugin had loaded, to Fastify's error handler at each request.
  */
 export function rateLimitPlugin(app: AnyInstance, options: PluginOptions, done: (error?: Error) => void): void {
   let mistake: Error | undefined;
@@ -184,22 +188,43 @@ function limitRoutes(app: AnyInstance, options: PluginOptions): void {
   if (!HOOKS.includes(hook)) throw new InputError("hook", `one of ${HOOKS.join(", ")}`, hook);
   if (typeof global !== "boolean") throw new InputError("global", "true or false", global);
   const everywhere = rateLimit(limiter, shared);
-  app.addHook("onRoute", (route) => {
-    const own = route.config?.rateLimit;
-    if (own === false || (own === undefined && !global)) return;
-    if (own !== undefined && (typeof own !== "object" || own === null))
+  const limitOf = (own: RouteConfig["rateLimit"]): FastifyHook | undefined => {
+    if (own === false || (own === undefined && !global)) return undefined;
+    if (own === undefined) return everywhere;
+    if (typeof own !== "object" || own === null)
       throw new InputError("config.rateLimit", "an object of options, or false", own);
-    const limit =
-      own === undefined ? everywhere : rateLimit(limiter, overridden(shared, own) as FastifyOptions<string>);
+    return rateLimit(limiter, overridden(shared, own) as FastifyOptions<string>);
+  };
+  const here = Symbol("tidegate");
+  app.addHook("onRoute", (route) => {
+    const config: Config = { ...route.config, [here]: ELSEWHERE };
+    const own = config.rateLimit;
+    const limit = limitOf(own);
+    route.config = config as NonNullable<typeof route.config>;
+    if (limit === undefined) return;
     const hooks = (at: (typeof HOOKS)[number]): FastifyHook[] =>
       [(route[at] as FastifyHook | FastifyHook[] | undefined) ?? []].flat();
-    if (own !== undefined && choosesLimits(own)) {
+    if (own && choosesLimits(own)) {
       // A limit that the route chooses is taken once, by the innermost plugin that sees it.
-      const outer = chosen.get(route);
+      const outer = config[CHOSEN];
       for (const at of HOOKS) if (outer !== undefined) route[at] = hooks(at).filter((one) => one !== outer) as never;
-      chosen.set(route, limit);
+      config[CHOSEN] = limit;
     }
     route[hook] = [limit, ...hooks(hook)] as never;
+  });
+  // Where `register` is not awaited, the plugin loads after the routes that follow it: `onRoute` told of none of them.
+  if (!/\([A-Z]/.test(app.printRoutes())) return;
+  app.addHook(hook, (request: AnyRequest, reply: AnyReply, done: HookHandlerDoneFunction) => {
+    if (request.is404) return done();
+    const config = request.routeOptions.config as Config;
+    const own = config.rateLimit;
+    if (config[here] === undefined) {
+      const chooses = own && choosesLimits(own);
+      const limit = (chooses && config[CHOSEN] !== undefined ? undefined : limitOf(own)) ?? ELSEWHERE;
+      if (chooses) config[CHOSEN] = limit;
+      config[here] = limit;
+    }
+    config[here](request, reply, done);
   });
 }
 // As fastify-plugin does: hooks are added to the instance that registers the plugin, not to a child of it.

@@ -121,6 +121,45 @@ test("a route's own limit is taken once where two plugins see the route, and the
   expect(left()).toEqual([6, 6]);
 });
 
+test("without await the plugin limits the routes that follow it too, each by its own config", async () => {
+  const limits = defineLimits({ api: { ...config, rate: 9 }, search: { ...config, rate: 9 } }, { now: () => 0 });
+  const app = fastify();
+  for (const name of ["api", "search"]) void app.register(rateLimitPlugin, { limiter: limits, name, key: "k" });
+  app.get("/", () => "hello");
+  app.get("/own", { config: { rateLimit: { name: "search", key: "k", count: 3 } } }, () => "found");
+  app.get("/health", { config: { rateLimit: false } }, () => "well");
+  app.get("/wrong", { config: { rateLimit: { name: "seach" } } }, () => "never");
+  void app.register(async (child) => void child.get("/child", () => "hello"));
+  app.setNotFoundHandler((_, reply) => void reply.code(404).send("none"));
+  const left = async (url: string) => {
+    const { statusCode } = await app.inject(url);
+    return [statusCode, ...(["api", "search"] as const).map((name) => limits.getValue(name, { key: "k" }).value)];
+  };
+  expect(await left("/")).toEqual([200, 8, 8]);
+  expect(await left("/own")).toEqual([200, 8, 5]);
+  expect(await left("/own")).toEqual([200, 8, 2]);
+  expect(await left("/health")).toEqual([200, 8, 2]);
+  expect(await left("/child")).toEqual([200, 7, 1]);
+  expect(await left("/none")).toEqual([404, 7, 1]);
+  expect((await app.inject("/wrong")).body).toContain('did you mean \\"search\\"?');
+});
+
+test("without await a route with global: false is limited where its config says so, in the hook of the plugin", async () => {
+  const app = fastify();
+  app.decorateRequest("user", "");
+  const key = (request: FastifyRequest) => (request as { user?: string }).user ?? "";
+  void app.register(rateLimitPlugin, { limiter: define(), name: "api", key, hook: "preHandler", global: false });
+  app.addHook("preValidation", async (request) => {
+    (request as { user?: string }).user = String(request.headers["x-user"]);
+  });
+  app.get("/", { config: { rateLimit: {} } }, () => "hello");
+  app.get("/free", () => "hello");
+  const status = async (url: string, user: string) =>
+    (await app.inject({ url, headers: { "x-user": user } })).statusCode;
+  expect([await status("/", "a"), await status("/", "b"), await status("/", "a")]).toEqual([200, 200, 429]);
+  expect([await status("/free", "a"), await status("/free", "a")]).toEqual([200, 200]);
+});
+
 test("a response of app.inject has ended, and is not aborted", async () => {
   const ends: unknown[] = [];
   const app = fastify();
