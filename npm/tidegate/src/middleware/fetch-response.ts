@@ -67,8 +67,9 @@ export const refusal = ({ body, status, contentType }: Denial): Response =>
   new Response(body, { status, headers: new Headers({ "Content-Type": contentType }) });
 
 /**
- * The response with the fields; a copy where its headers are immutable, as those of a response from `fetch`. No response
- * but a host's own is a WebSocket's (101) or a network error (0): it stays as it is where no field can be set.
+ * The response with the fields; a copy where its headers are immutable: those of a response from `fetch` throw a
+ * `TypeError`, those that h3 2 gives to JSON an `Error`. No response but a host's own is a WebSocket's (101) or a network
+ * error (0): it stays as it is where no field can be set.
  */
 export function withFields<R>(admission: Admission<R>, response: Response, from: "handler" | "denied"): Response {
   if (typeof (response as Partial<Response> | null | undefined)?.headers?.get !== "function") {
@@ -77,8 +78,7 @@ export function withFields<R>(admission: Admission<R>, response: Response, from:
   try {
     admission.setFields(response.headers);
     return response;
-  } catch (error) {
-    if (Object(error).name !== "TypeError") throw error;
+  } catch {
     if (response.status < 200) return response;
     const { body, status, statusText, headers } = response;
     // Not from the response itself: @hono/node-server's Response would take over its headers.

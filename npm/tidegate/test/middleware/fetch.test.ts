@@ -193,11 +193,18 @@ describe("responses that are none", () => {
     await expect(call("denied", hello, () => {})).rejects.toThrow(rule);
   });
 
-  test("a response whose immutable headers are of another realm gets the fields on a copy", async () => {
-    const refused = there<() => void>("() => { throw new TypeError('immutable'); }");
+  test.each([
+    ["are of another realm", there<() => void>("() => { throw new TypeError('immutable'); }")],
+    [
+      "h3 has frozen, as of a handler that returns an object",
+      () => {
+        throw new Error("Headers are frozen (set)");
+      },
+    ],
+  ])("a response whose immutable headers %s gets the fields on a copy", async (of, refused) => {
     const headers = Object.assign(new Headers({ "X-Own": "1" }), { set: refused, append: refused });
     const response = { body: "hello", status: 203, statusText: "", headers };
-    const answered = await call("immutable", () => response);
+    const answered = await call(of, () => response);
     expect([answered.status, await answered.text(), answered.headers.get("X-Own")]).toEqual([203, "hello", "1"]);
     expect(answered.headers.get("RateLimit")).toMatch(/^"api"/);
   });
