@@ -6,10 +6,11 @@ export interface BundleOptions {
   conditions: string[];
   external?: string[];
   format?: "iife" | "esm";
+  mangleProps?: RegExp;
+  mangleQuoted?: boolean;
 }
 
 export async function bundle(user: Installed, text: string, options: BundleOptions): Promise<string> {
-  const { conditions, external = [], format = "iife" } = options;
-  const how = { conditions, external, format, platform: "neutral", mainFields: [] };
+  const how = { external: [], format: "iife", ...options, platform: "neutral", mainFields: [] };
   return await scriptOf({ text, options: how }, user.folder);
 }

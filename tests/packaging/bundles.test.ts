@@ -82,6 +82,19 @@ describe("bundled", () => {
     );
   });
 
+  test("minified with shorter names for what begins with an underscore, as apps do, it runs and checks policies", async () => {
+    const policies = `import { checkPolicies } from "tidegate/policies";
+      globalThis.mistakes = checkPolicies({ rules: [] }).map(({ path }) => path).join();`;
+    const text = await bundleOf(user, PROGRAM + policies, {
+      conditions: ["browser"],
+      mangleProps: /^_/,
+      mangleQuoted: true,
+    });
+    const context = browserLike();
+    runInContext(text, context);
+    expect([context["answers"], context["mistakes"]]).toEqual([ANSWERS, "rules"]);
+  });
+
   test("for Fastly Compute, which has no WebAssembly and bundles as for a browser, it runs", async () => {
     const context = browserLike();
     runInContext("delete globalThis.WebAssembly", context);

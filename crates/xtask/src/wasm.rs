@@ -24,16 +24,14 @@ pub(crate) fn build(folder: &Path) -> Result<()> {
         write_module(folder, name, &mut output)?;
     }
     let mut output = bind("tidegate-policy-wasm", &["--profile", "wasm-small"], "policy")?;
-    write_glue(folder, "policy", GLUE_TEXT, &output)?;
-    write_module(folder, "policy_bg", &mut output)
+    write_with_glue(folder, "policy", GLUE_TEXT, &mut output)
 }
 
 /// Writes `replay.js`, `replay.d.ts` and `replay_bg.raw.wasm`: the replay of logs. npm/scripts/wasm.mjs shrinks the
 /// module.
 pub(crate) fn replay(folder: &Path) -> Result<()> {
     let mut output = bind("tidegate-replay", &["--profile", "wasm"], "replay")?;
-    write_glue(folder, "replay", "", &output)?;
-    write_module(folder, "replay_bg", &mut output)
+    write_with_glue(folder, "replay", "", &mut output)
 }
 
 fn bind(package: &str, options: &[&str], name: &str) -> Result<Output> {
@@ -51,9 +49,20 @@ fn bind(package: &str, options: &[&str], name: &str) -> Result<Output> {
         .context("wasm-bindgen")
 }
 
-fn write_glue(folder: &Path, name: &str, head: &str, output: &Output) -> Result<()> {
-    files::write(&folder.join(format!("{name}.js")), format!("{head}{}", output.js()).as_bytes())?;
-    write_types(folder, name, output)
+fn write_with_glue(folder: &Path, name: &str, head: &str, output: &mut Output) -> Result<()> {
+    let [glue, types] = [output.js(), output.ts().unwrap_or_default()].map(without_underscores);
+    files::write(&folder.join(format!("{name}.js")), format!("{head}{glue}").as_bytes())?;
+    files::write(&folder.join(format!("{name}.d.ts")), types.as_bytes())?;
+    let module = output.wasm_mut();
+    module.imports.iter_mut().for_each(|import| import.name = without_underscores(&import.name));
+    module.exports.iter_mut().for_each(|export| export.name = without_underscores(&export.name));
+    write_module(folder, &format!("{name}_bg"), output)
+}
+
+/// Of the names by which module and glue find each other. Minifiers of apps shorten names that begin with an underscore,
+/// which they cannot in the module.
+fn without_underscores(text: &str) -> String {
+    text.replace("__wb", "wb").replace("__externref", "externref")
 }
 
 fn write_types(folder: &Path, name: &str, output: &Output) -> Result<()> {
