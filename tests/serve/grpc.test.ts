@@ -1,4 +1,5 @@
 /** Envoy's rate limit protocol, by a client of @grpc/grpc-js that loads the protocol's own description. */
+import { connect } from "node:http2";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import protobuf from "protobufjs";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -184,6 +185,21 @@ test("a mistake is named, and takes nothing", async () => {
   });
 });
 
+test("a request has at most 100 descriptors, and 64 KiB as a body over HTTP: the service decides nothing of a larger one", async () => {
+  const client = of({ remote_address: "192.0.2.12" });
+  const give = { ...client, is_negative_hits: true };
+  expect(codes(await call({ descriptors: Array(100).fill(give) }))).toHaveLength(101);
+  await expect(call({ descriptors: [client, ...Array(100).fill(give)] })).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: "`descriptors` must be at most 100 in one request; got 101 of them",
+  });
+  await expect(call({ descriptors: [of({ note: "x".repeat(2 ** 16) })] })).rejects.toMatchObject({
+    code: status.RESOURCE_EXHAUSTED,
+    details: expect.stringContaining("65536"),
+  });
+  expect(await call({ descriptors: [client] })).toMatchObject({ statuses: [{ limit_remaining: 2 }] });
+});
+
 test("the limits of all descriptors are taken, or none", async () => {
   const descriptors = [of({ remote_address: "192.0.2.3" }), of({ generic_key: "slow" })];
   expect(codes(await call({ descriptors }))).toEqual(["OK", "OK", "OK"]);
@@ -222,6 +238,21 @@ test("a descriptor that lacks a key of a rule is not limited by it", async () =>
     statuses: [{ code: "OK", current_limit: null }, { code: "OK" }],
     response_headers_to_add: [],
   });
+});
+
+test("listens on an IPv6 address, and a call that does not end is cut off with the service, which says so", async () => {
+  await using other = await serving(RULES, ["--host", "::1", "--grpc-port", "0", "--shutdown-timeout", "100ms"]);
+  expect(other.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+  expect((await other.request("/healthz")).status).toBe(200);
+  const session = connect(`http://[::1]:${other.log()[0]?.["grpcPort"]}`);
+  session.on("error", () => {});
+  const headers = { ":method": "POST", ":path": PATH, "content-type": "application/grpc", te: "trailers" };
+  session.request(headers).on("error", () => {});
+  // The server has the stream by then.
+  await new Promise((answered) => session.ping(answered));
+  expect(await other.end()).toBe(0);
+  expect(other.log().at(-1)).toMatchObject({ event: "stopped", message: expect.stringContaining("cut off") });
+  session.destroy();
 });
 
 test("ends with the service", async () => {

@@ -19,6 +19,8 @@ import { UsageError } from "tidegate/cli";
 const MOST = 2 ** 32 - 1;
 /** The largest count of a limiter. */
 const MOST_HITS = 2 ** 40;
+/** Descriptors of a request, as many as limits of one over HTTP; Envoy sends one for each action of a route. */
+const MOST_DESCRIPTORS = 100;
 /** What rules read of a descriptor without an address; only rules that do not read it apply then. */
 const NO_ADDRESS = "none";
 
@@ -80,6 +82,9 @@ function statusOf(decisions: readonly Decision[]): Status {
 /** Decides a request: the limits of all its descriptors, all or nothing. Then negative hits are given back. */
 async function decide(file: PolicyFile, request: RateLimitRequest): Promise<RateLimitResponse> {
   const { domain = "", descriptors } = request;
+  const sent = descriptors.length;
+  if (sent > MOST_DESCRIPTORS)
+    throw new InputError("descriptors", `at most ${MOST_DESCRIPTORS} in one request`, sent, `${sent} of them`);
   // All are checked before the first takes tokens.
   const calls = descriptors.map((descriptor) => {
     const count = hitsOf(request, descriptor);
@@ -107,17 +112,21 @@ async function giveBack(file: PolicyFile, { name, reserve: _, ...options }: Limi
 
 export interface GrpcServer {
   readonly port: number;
-  /** Stops accepting, and waits for the calls under way at most so many ms. */
-  close(within: number): Promise<void>;
+  /** Stops accepting, and waits for the calls under way at most so many ms. `false`: some were cut off. */
+  close(within: number): Promise<boolean>;
 }
 
-/** Listens. Throws a {@link UsageError} where `@grpc/grpc-js` is not installed, or the address cannot be used. */
-export async function serveGrpc(file: PolicyFile, host: string, port: number): Promise<GrpcServer> {
+/** Listens; a message has at most `bodyLimit` bytes. Throws a {@link UsageError} where `@grpc/grpc-js` is not installed, or the address cannot be used. */
+export async function serveGrpc(
+  file: PolicyFile,
+  { host, bodyLimit }: { readonly host: string; readonly bodyLimit: number },
+  port: number,
+): Promise<GrpcServer> {
   const grpc = await import("@grpc/grpc-js").catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
     throw new UsageError("--grpc-port needs the package @grpc/grpc-js: npm install @grpc/grpc-js");
   });
-  const server = new grpc.Server();
+  const server = new grpc.Server({ "grpc.max_receive_message_length": bodyLimit });
   server.addService(RATE_LIMIT_SERVICE, {
     ShouldRateLimit: (
       call: { readonly request: RateLimitRequest },
@@ -139,9 +148,14 @@ export async function serveGrpc(file: PolicyFile, host: string, port: number): P
   return {
     port: bound,
     close: async (within) => {
-      const timer = setTimeout(() => server.forceShutdown(), within);
+      let late = false;
+      const timer = setTimeout(() => {
+        late = true;
+        server.forceShutdown();
+      }, within);
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       clearTimeout(timer);
+      return !late;
     },
   };
 }

@@ -86,8 +86,9 @@ async function consoleIn({ console, adminToken }: Settings): Promise<MakeConsole
   return (await import("./console.ts")).consoleOf(adminToken);
 }
 
-async function grpcIn({ grpcPort, host }: Settings, file: PolicyFile): Promise<GrpcServer | undefined> {
-  return grpcPort === undefined ? undefined : (await import("./grpc.ts")).serveGrpc(file, host, grpcPort);
+async function grpcIn(settings: Settings, file: PolicyFile): Promise<GrpcServer | undefined> {
+  const { grpcPort } = settings;
+  return grpcPort === undefined ? undefined : (await import("./grpc.ts")).serveGrpc(file, settings, grpcPort);
 }
 
 function serverOf(app: ReturnType<typeof appOf>, { headerLimit }: Settings): Server {
@@ -114,7 +115,7 @@ async function stop({ server, grpc, file, unwatch, closeStore }: Running, within
   file.console?.close();
   const draining = Promise.all([drain(server, within), grpc?.close(within)]);
   unwatch();
-  const [drained] = await draining;
+  const drained = (await draining).every((ended) => ended !== false);
   await file.policies.limiter.release();
   await closeStore();
   log.info("stopped", drained ? {} : { message: `requests still ran after ${within} ms and were cut off` });
