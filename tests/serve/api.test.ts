@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -219,6 +221,18 @@ describe("a mistake in a request", () => {
     const headers = { "content-type": "application/json" };
     const options = { method: "POST", headers, body: new Blob([body]).stream(), duplex: "half" } as RequestInit;
     expect((await service.request("/v1/decide", options)).status).toBe(413);
+  });
+
+  test("a body in chunks that states a small length, too, which a lenient parser accepts, is counted", async () => {
+    await using lenient = await serving(POLICIES, [], { NODE_OPTIONS: "--insecure-http-parser" });
+    const socket = connect(Number(new URL(lenient.url).port), "127.0.0.1");
+    let answer = "";
+    socket.setEncoding("utf8").on("data", (text: string) => (answer += text));
+    const head = "POST /v1/decide HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n";
+    socket.write(`${head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    socket.write(`${(70_000).toString(16)}\r\n${"x".repeat(70_000)}\r\n0\r\n\r\n`);
+    await once(socket, "close");
+    expect(answer.slice(0, 12)).toBe("HTTP/1.1 413");
   });
 
   test("headers that are too large are refused", async () => {

@@ -176,6 +176,23 @@ describe("forward auth", () => {
     expect([status, body.detail]).toEqual([400, expect.stringContaining(detail)]);
   });
 
+  test("a request with two X-Forwarded-Uri is that of neither: whichever the server reads, no client takes from another", async () => {
+    await using service = await serving(RULES, ["--trust-proxy", "1"]);
+    const { hostname, port } = new URL(service.url);
+    const both = (...uris: string[]): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        const headers = { "x-forwarded-for": "192.0.2.4", "x-forwarded-uri": uris };
+        const request = send({ hostname, port, path: "/v1/forward-auth", headers }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        });
+        request.on("error", reject).end();
+      });
+    const [a, b] = ["a", "b"].map((user) => `/?scarce=1&user=${user}`) as [string, string];
+    expect(await both(a, b)).toBe(200);
+    expect([await both(a), await both(b)]).toEqual([200, 200]);
+  });
+
   test("a path with dots behind the service's own is the original's: no client reaches another route, such as /healthz", async () => {
     await using service = await serving(RULES, ["--trust-proxy", "1"]);
     const { hostname, port } = new URL(service.url);
