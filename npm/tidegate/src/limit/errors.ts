@@ -42,6 +42,22 @@ export function showInstead(value: unknown): string {
 export const showBinding = (value: unknown, setting: string): string =>
   value === undefined ? `undefined; add this binding to \`${setting}\` in wrangler.jsonc` : showInstead(value);
 
+/** Whatever a client threw, or an error in the place of one that cannot be read: a revoked proxy, or a getter that throws. */
+export function readable(error: unknown): unknown {
+  try {
+    const { message, name, code, cause } = Object(error);
+    void [message, name, code, cause];
+    return error;
+  } catch {
+    return new Error("an error that cannot be read");
+  }
+}
+
+/** Characters of a message that are kept. That of an ORM may have all values of a statement. */
+const MOST_TEXT = 2000;
+
+export const shortened = (text: string): string => (text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT)}…` : text);
+
 /** The message of whatever was thrown: clients throw strings, `undefined` and objects without a prototype, too. */
 export function messageOf(error: unknown): string {
   const { message, errors, constructor: type } = Object(error) as { [name: string]: unknown; errors?: unknown[] };
@@ -109,7 +125,7 @@ export class StoreError extends Error {
 
   constructor(what: string, details: StoreErrorDetails) {
     const { store, operation, identity, cause, scope = "store" } = details;
-    super(`${store}: ${operation} of ${JSON.stringify(identity)} failed: ${what}`, { cause });
+    super(`${store}: ${operation} of ${JSON.stringify(identity)} failed: ${shortened(what)}`, { cause });
     this.store = store;
     this.operation = operation;
     this.identity = identity;

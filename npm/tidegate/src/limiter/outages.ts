@@ -1,5 +1,5 @@
 /** A breaker and log lines for each node of a store that fails. */
-import { InputError, isStoreError, messageOf, type StoreError } from "../limit/errors.ts";
+import { InputError, isStoreError, messageOf, shortened, type StoreError } from "../limit/errors.ts";
 import { notify } from "../limit/notify.ts";
 import { steadyNow } from "../limit/steady.ts";
 import type { KeyError } from "../stores/failure.ts";
@@ -139,4 +139,10 @@ export class Outages {
 
 const on = (node: string): string => (node === "" ? "" : ` (node ${node})`);
 
-const causeOf = (error: unknown): unknown => (error as { cause?: unknown } | null | undefined)?.cause ?? error;
+/** The client's own error, or a part of its message where that is long: its stack has it, too. */
+function causeOf(error: unknown): unknown {
+  const cause = (error as { cause?: unknown } | null | undefined)?.cause ?? error;
+  const message = messageOf(cause);
+  const logged = shortened(message);
+  return logged === message ? cause : logged;
+}

@@ -1,6 +1,6 @@
 /** What a store's caller gets for an error, and how much of the store it concerns. */
 import { NotAState } from "../limit/codec.ts";
-import { isInputError, isStoreError, messageOf, StoreError } from "../limit/errors.ts";
+import { isInputError, isStoreError, messageOf, readable, StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 
 /** What an operation is on: a limit and key, or one shard of it. */
@@ -25,7 +25,8 @@ export class KeyError extends Error {
 }
 
 /** One of our errors as it is, any other as the cause of a `StoreError`. */
-export function failure(error: unknown, store: string, operation: string, identity: string): unknown {
+export function failure(thrown: unknown, store: string, operation: string, identity: string): unknown {
+  const error = readable(thrown);
   if (isInputError(error) || isStoreError(error)) return error;
   const scope = error instanceof NotAState || error instanceof KeyError ? "key" : "store";
   return new StoreError(messageOf(error), { store, operation, identity, cause: error, scope });

@@ -4,7 +4,7 @@
  * step is out share the next one. That reads once, decides on the calls one after another, and writes once.
  */
 import type { State } from "../limit/decision.ts";
-import { messageOf } from "../limit/errors.ts";
+import { messageOf, readable } from "../limit/errors.ts";
 import type { Sharding } from "../limit/shards.ts";
 import type { AsyncStore, Deadline } from "./contract.ts";
 import { idsOf, KeyError } from "./failure.ts";
@@ -225,7 +225,8 @@ class Swaps<Version> {
       const ends = await attempt.decide(ids);
       const refused = await attempt.write();
       return refused === undefined ? { ends } : { refused };
-    } catch (error) {
+    } catch (thrown) {
+      const error = readable(thrown);
       const busy = this.#database.busy?.(error);
       if (busy === undefined) throw error;
       return {

@@ -1,4 +1,5 @@
 /** Sends statements, bounded in time, and counts those without a reply. */
+import { readable } from "../../limit/errors.ts";
 import { afterWaiting } from "../../limit/steady.ts";
 import { type Send, type Sent, type Statement, statement } from "./client.ts";
 import type { FunctionCall } from "./statements.ts";
@@ -147,7 +148,9 @@ export class Transport {
         cancel();
         if (isLost) this.#lost--;
       };
-      Promise.resolve(sent.reply).finally(settled).then(resolve, reject);
+      Promise.resolve(sent.reply)
+        .finally(settled)
+        .then(resolve, (error) => reject(readable(error)));
     });
   }
 }

@@ -1,7 +1,7 @@
 /** Sends requests: those made in one turn of the event loop go out as one call of the script. */
 
 import type { Decision, State } from "../../limit/decision.ts";
-import { messageOf, StoreError } from "../../limit/errors.ts";
+import { messageOf, readable, StoreError } from "../../limit/errors.ts";
 import { type Evaluation, LOOK } from "../../limit/evaluator.ts";
 import type { Op } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
@@ -149,7 +149,8 @@ export class Pipeline {
       args[1] = String(Math.ceil((clock.latest(mark) ?? mark.wall) + deadline - mark.steady));
     }
     this.#sentScript = true;
-    const failed = (error: unknown) => {
+    const failed = (thrown: unknown) => {
+      const error = readable(thrown);
       // A missing script has done nothing. Whatever else failed may have been carried out, and is not repeated.
       if (!whole && isMissingScript(error)) this.#call(sent, true, clock.mark());
       // Nor has a call whose keys the server refused. Each entry alone may have none of those.

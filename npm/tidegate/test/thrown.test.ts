@@ -1,0 +1,70 @@
+/** Errors of clients that cannot be read, or are too long to be logged: the call ends as with any other error. */
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, test, vi } from "vitest";
+import { defineLimits, type Store, StoreError } from "../src/index.ts";
+import { postgres } from "../src/stores/postgres.ts";
+import { redis } from "../src/stores/redis.ts";
+import { behind } from "./behind.ts";
+import { table } from "./swap-table.ts";
+
+const configs = { one: { kind: "token bucket", rate: 10, period: 60_000 } } as const;
+
+/** An error whose `field` throws. */
+function unreadable(field: string): unknown {
+  return Object.defineProperty(new Error("down"), field, {
+    get() {
+      throw new TypeError(`no ${field}`);
+    },
+  });
+}
+function revoked(): unknown {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
+const STORES: Readonly<Record<string, (fail: () => Promise<never>) => Store>> = {
+  redis: (fail) => redis({ eval: fail, evalsha: fail }),
+  postgres: (fail) => postgres({ query: fail }),
+  "a store that compares and swaps": (fail) => table({ read: fail }).store,
+  "a store of the app": (fail) => behind(fail, "rows"),
+};
+
+test.each(
+  Object.keys(STORES).flatMap((name) => [
+    ...["message", "name", "code", "cause"].map((field) => [name, field, () => unreadable(field)] as const),
+    [name, "proxy", revoked] as const,
+  ]),
+)(
+  "%s, whose client rejects with an error that cannot be read (%s): the call is degraded, with a line in the log",
+  async (name, _, make) => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    const error = vi.fn();
+    const fail = () => Promise.reject(make());
+    const limits = defineLimits(configs, {
+      store: (STORES[name] as (typeof STORES)[string])(fail),
+      timeout: 60_000,
+      log: { error, info: () => {} },
+    });
+    const decision = await limits.limit("one", { key: "a" });
+    expect(decision).toMatchObject({ ok: false, degraded: true });
+    expect(decision.cause).toBeInstanceOf(StoreError);
+    expect(String(decision.cause)).toContain("an error that cannot be read");
+    await turn();
+    process.off("unhandledRejection", unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+    expect(error).toHaveBeenCalledOnce();
+    expect(error.mock.calls[0]?.[1]).toBeInstanceOf(Error);
+  },
+);
+
+test("of a message of megabytes, such as that of an ORM which has all values of a statement, a part is kept and logged", async () => {
+  const error = vi.fn();
+  const store = behind(() => Promise.reject(new Error(`Failed query: ${"x".repeat(5_000_000)}`)), "rows");
+  const { cause } = await defineLimits(configs, { store, log: { error, info: () => {} } }).limit("one");
+  expect((cause as Error).message).toMatch(/^rows: take of "one" failed: Failed query: x{1900,2100}…$/);
+  const [line, logged] = error.mock.calls[0] as [string, unknown];
+  expect(line.length).toBeLessThan(3000);
+  expect(logged).toMatch(/^Failed query: x{1900,2100}…$/);
+});
