@@ -55,6 +55,16 @@ describe("a reload", () => {
     expect(await capacityOf(service)).toBe(5);
   });
 
+  test("signals that come at one time, as while large policies are read, are one reload", async () => {
+    const hangups = "process.on('SIGUSR2',()=>{for(const{}of'five!')process.emit('SIGHUP')})";
+    await using service = await serving(POLICIES, [], { NODE_OPTIONS: `--import=data:text/javascript,${hangups}` });
+    service.running.child.kill("SIGUSR2");
+    await service.logged("policies reloaded");
+    expect(await capacityOf(service)).toBe(3);
+    expect(await service.end()).toBe(0);
+    expect(service.log().map(({ event }) => event)).toEqual(["started", "policies reloaded", "stopping", "stopped"]);
+  });
+
   test("another rule of the same name has another key", async () => {
     await using service = await serving();
     const rule = { ...(RULE as PolicyDocument["rules"][number]), limit_keys: ["header:x-a", "header:x-b"] as const };

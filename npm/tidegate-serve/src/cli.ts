@@ -175,7 +175,14 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   const ended = ending();
   // From the start: without a listener the signal would end the process.
   let reload = (): void => {};
-  const hangup = (): void => reload();
+  let due: NodeJS.Immediate | undefined;
+  // Signals that came while the policies were read are one reload: requests are answered before the next.
+  const hangup = (): void => {
+    due ??= setImmediate(() => {
+      due = undefined;
+      reload();
+    });
+  };
   process.on("SIGHUP", hangup);
   // Loaded for a service alone: help and mistakes are printed without it.
   const [{ serve }, { mistakesIn }] = await Promise.all([import("./server.ts"), import("./policies.ts")]);
