@@ -146,6 +146,9 @@ function settingsOf(values: Values, policies: string, terminal: Terminal, versio
   };
 }
 
+/** Ms from a signal to its reload, and so for requests between two: signals meanwhile, as while large policies are read, join. */
+const BETWEEN_RELOADS = 100;
+
 /** The name of the first signal that ends the process. The second one ends it without waiting. */
 function ending(): Promise<string> {
   return new Promise((resolve) => {
@@ -175,13 +178,12 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   const ended = ending();
   // From the start: without a listener the signal would end the process.
   let reload = (): void => {};
-  let due: NodeJS.Immediate | undefined;
-  // Signals that came while the policies were read are one reload: requests are answered before the next.
+  let due: NodeJS.Timeout | undefined;
   const hangup = (): void => {
-    due ??= setImmediate(() => {
+    due ??= setTimeout(() => {
       due = undefined;
       reload();
-    });
+    }, BETWEEN_RELOADS);
   };
   process.on("SIGHUP", hangup);
   // Loaded for a service alone: help and mistakes are printed without it.
@@ -198,5 +200,6 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     return 1;
   } finally {
     process.off("SIGHUP", hangup);
+    clearTimeout(due);
   }
 }
