@@ -11,7 +11,9 @@ const [FETCH, FIELDS, THROTTLE] = [
 const [EXTREMES, RETRIES] = [client("fetch-extremes"), client("fetch-retries")];
 const [OBJECTS, STANDSTILL] = [client("object-streams"), client("standstill")];
 const [SEMAPHORE, SINGLE, STREAMS] = [client("semaphore"), client("single-flight"), client("streams")];
-const [REMOTE, OBSERVER, CLOCK] = ["remote", "view-observer", "clock-offset"].map((name) => `react/${name}.test.ts`);
+const [REMOTE, OBSERVER, CLOCK, PAGE] = ["remote", "view-observer", "clock-offset", "page"].map(
+  (name) => `react/${name}.test.ts`,
+);
 const cli = (name) => `cli/${name}.test.ts`;
 
 /** A mutant of the console, which its own tests find. */
@@ -20,6 +22,14 @@ const ofConsole = (file, find, replace, test = "keys") => ({
   find,
   replace,
   tests: [`npm/tidegate-console/test/${test}.test.ts`],
+});
+
+/** A mutant of log replay's package. */
+const replaying = (file, find, replace) => ({
+  file: `npm/tidegate-replay/src/${file}`,
+  find,
+  replace,
+  tests: ["npm/tidegate-replay/test/replay.test.ts"],
 });
 
 /** A mutant of the service, and a test of tests/serve that finds it. */
@@ -93,6 +103,10 @@ export const CALLERS = [
   one("client/rate-limit-fields.ts", '(numberIn(fields.get("Age")) ?? 0) > 0', "false", FIELDS),
   one("client/rate-limit-fields.ts", "number < EPOCH_MS ? number * 1000 : number", "number * 1000", FIELDS),
   one("client/rate-limit-fields.ts", 'dateOf(fields.get("Date")) ?? now', "now", FIELDS),
+  one("client/rate-limit-fields.ts", "  d: 86_400_000,", "  d: 8_640_000,", FIELDS),
+  one("client/rate-limit-fields.ts", "  us: 1e-3,", "  us: 1,", FIELDS),
+  one("client/rate-limit-fields.ts", "  µs: 1e-3,", "  µs: 1,", FIELDS),
+  one("client/rate-limit-fields.ts", "if (isReset && DURATION", "if (DURATION", FIELDS),
   one("client/rate-limit-fields.ts", "policies.size === 1 ?", "false ?", FIELDS),
   // Queues.
   one("client/waiting.ts", "(found === undefined || first.rank < found.rank)", "found === undefined", THROTTLE),
@@ -141,12 +155,26 @@ export const CALLERS = [
   one("react/remote.ts", "behind <= 0 || behind > OVERTAKEN_MS", "true", REMOTE),
   one("react/remote.ts", 'learned.reason === "exceeds capacity"', "false", REMOTE),
   one("react/remote.ts", "if (!entry.watchers.delete(changed)) return;", "entry.watchers.delete(changed);", REMOTE),
+  one("react/remote.ts", "if (--this.#watchers === 0) this", "if (false) this", REMOTE),
+  one("react/remote.ts", "if (entry.watchers.size === 0) continue;", "", PAGE),
+  one("react/remote.ts", "[...entry.watchers]", "entry.watchers", PAGE),
+  one("react/remote.ts", "    this.#clock.jumped();\n    if (document", "    if (document", PAGE),
+  one("react/remote.ts", "    this.#clock.heard(learned.now);\n", "", PAGE),
+  one("react/view-observer.ts", "    clearTimeout(this.#timer);\n    this.#known", "    this.#known", PAGE),
+  one("react/view-observer.ts", "Math.min(next - now, LONGEST_TIMER)", "next - now", PAGE),
+  one("react/clock-offset.ts", "    this.#measuredAt = performance.now();\n", "", CLOCK),
+  one("react/view-observer.ts", "initial.now > (from", "initial.now >= (from", PAGE),
+  one("react/view.ts", ' || fields.has("retryAt")', "", PAGE),
   one("react/remote.ts", "entry.again || (left > 0", "(left > 0", REMOTE),
   one("react/view-observer.ts", "Object.assign(view, { [field]: this.#look()[field] });", "", REMOTE),
   one("react/clock-offset.ts", "if (roundTrip / 2 > this.error()) return;", "", CLOCK),
   one("react/clock-offset.ts", "    this.#error = Infinity;\n    return true;", "    return true;", CLOCK),
   one("react/view-observer.ts", "      this.#changed = undefined;\n", "", OBSERVER),
   one("react/clock-offset.ts", "Math.ceil(at - (this.#offset ?? 0))", "Math.floor(at - (this.#offset ?? 0))", CLOCK),
+  // Log replay.
+  replaying("index.ts", "    spool.close();\n", ""),
+  replaying("index.ts", "    for (const log of logs) await log.close();\n", ""),
+  replaying("log.ts", "    await file?.close();\n", ""),
   // Logs and commands.
   one(
     "observe/observer.ts",

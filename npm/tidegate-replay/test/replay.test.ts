@@ -1,4 +1,4 @@
-import { readdirSync, truncateSync } from "node:fs";
+import { readdirSync, readlinkSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test, vi } from "vitest";
@@ -13,6 +13,20 @@ const CSV = `time,ip\n${Array.from({ length: 1000 }, (_, i) => row(i)).join("")}
 
 /** Files of replays that are still named in the folder of temporary files. */
 const spools = (): string[] => readdirSync(tmpdir()).filter((name) => /^tidegate-replay-[\da-f]{8}-/.test(name));
+
+/** The logs and the files of replays that this process has open. */
+function opened(): string[] {
+  const linkOf = (fd: string): string => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return "";
+    }
+  };
+  return readdirSync("/proc/self/fd")
+    .map(linkOf)
+    .filter((path) => path.includes("tidegate-replay-"));
+}
 
 describe("replay", () => {
   test("a gzip file of one member or of several is the file", async () => {
@@ -64,6 +78,15 @@ describe("replay", () => {
     await expect(replay([write("none.log", "hello\n")], OPTIONS)).rejects.toThrow(/no known format/);
     const [one, two] = await Promise.all([replay([log], OPTIONS), replay([log], OPTIONS)]);
     expect(one).toEqual(two);
+  });
+
+  test.runIf(process.platform === "linux")("leaves no file open, whether it ends or fails", async () => {
+    const log = write("closed.csv", CSV);
+    await replay([log], OPTIONS);
+    await expect(replay([log, "/no/such/file"], OPTIONS)).rejects.toThrow(/ENOENT/);
+    await expect(replay([log, folder], OPTIONS)).rejects.toThrow(/it is a folder/);
+    await expect(replay([log], { limits: ["rate=0 period=1s"] })).rejects.toThrow(/`rate` must be/);
+    expect(opened()).toEqual([]);
   });
 
   test("leaves no temporary file, not even while it runs", async () => {

@@ -29,7 +29,7 @@ export class ClockOffset {
 
   /** Most that the offset is off by, in ms. */
   error(): number {
-    return this.#error + Math.max(0, performance.now() - this.#measuredAt) * DRIFT;
+    return this.#error + (performance.now() - this.#measuredAt) * DRIFT;
   }
 
   /** An answer came just now, `roundTrip` ms after its request; in between it was `now` on the server. */

@@ -95,6 +95,20 @@ describe("dates, whatever the host's time zone is", () => {
   });
 });
 
+test.each([
+  ["1500000ns", 2],
+  ["1500us", 2],
+  ["1500µs", 2],
+  ["820ms", 820],
+  ["1.5s", 1500],
+  ["6m0s", 360_000],
+  ["1h30m", 5_400_000],
+  ["2d", 172_800_000],
+])("a reset of %s is in %s ms", (reset, ms) => {
+  const fields = { get: (name: string) => ({ "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset })[name] };
+  expect(readRateLimit(fields, NOW).limits[0]?.resetAfter).toBe(ms);
+});
+
 describe("fields that are ignored", () => {
   const nothing = { limits: [], retryAfter: undefined };
   test.each([
@@ -112,6 +126,7 @@ describe("fields that are ignored", () => {
     { "Retry-After": "0x10" },
     { "Retry-After": "" },
     { "Retry-After": "2 hours" },
+    { "Retry-After": "2m0s" },
   ])("%j", (fields) => expect(readRateLimit(new Headers(fields as HeadersInit), NOW)).toEqual(nothing));
 
   test("a cached response reports only its Retry-After", () => {

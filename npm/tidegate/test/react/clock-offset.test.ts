@@ -44,6 +44,7 @@ describe("the server's clock", () => {
     passTime(3_600_000);
     exchange(clock, { ahead: 300, there: 100, back: 100 });
     expect(clock.now() - Date.now()).toBe(300);
+    expect(clock.error()).toBe(100);
   });
 
   test("a response to another request is a lower bound", () => {

@@ -1,48 +1,11 @@
+import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { evaluate, SECOND } from "../../src/index.ts";
-import { ViewObserver } from "../../src/react/view-observer.ts";
+import { evaluate } from "../../src/index.ts";
 import { RemoteLimits, type ServerState } from "../../src/react/remote.ts";
-import type { View } from "../../src/react/view.ts";
 import { passTime, settled, setWall, useClocks } from "./clocks.ts";
+import { config, observing, page, server, show } from "./shown.ts";
 
 beforeEach(useClocks);
-
-const config = { kind: "token bucket", rate: 1, period: SECOND, capacity: 5 } as const;
-
-/** A server that keeps one limit, and whose clock is `ahead` of this machine's. */
-function server({ ahead = 0, value = 5 } = {}) {
-  const state = { value, ts: Date.now() + ahead };
-  const self = { requests: 0, state, fails: undefined as Error | undefined, delay: 0, ahead, load };
-  async function load(): Promise<ServerState> {
-    self.requests++;
-    if (self.delay > 0) await new Promise((done) => setTimeout(done, self.delay));
-    if (self.fails !== undefined) throw self.fails;
-    const reply = { ...self.state, config, now: Date.now() + self.ahead };
-    if (self.delay > 0) await new Promise((done) => setTimeout(done, self.delay));
-    return reply;
-  }
-  return self;
-}
-
-const observing = (from: RemoteLimits, count: number, tick = 1000, initial?: ServerState): ViewObserver =>
-  new ViewObserver({ from, name: "message", wish: { count, reserve: false }, tick, initial });
-
-/** A component that shows these fields, and each value that it showed. */
-function show(
-  from: RemoteLimits,
-  fields: readonly (keyof View)[],
-  { count = 1, tick = 1000, initial = undefined as ServerState | undefined } = {},
-) {
-  const observer = observing(from, count, tick, initial);
-  const read = () => fields.map((field) => observer.read(observer.view(), field));
-  const shown = [read()];
-  const stop = observer.subscribe(() => {
-    shown.push(read());
-    observer.rendered();
-  });
-  observer.rendered();
-  return { shown, stop, last: () => shown.at(-1) };
-}
 
 describe("a clock that was set while no timer was due", () => {
   test.each([
@@ -319,18 +282,6 @@ describe("the state", () => {
 });
 
 describe("after the page was in the background", () => {
-  function page() {
-    const document = Object.assign(new EventTarget(), { visibilityState: "visible" });
-    const window = new EventTarget();
-    vi.stubGlobal("document", document);
-    vi.stubGlobal("window", window);
-    const turn = (state: "visible" | "hidden") => {
-      document.visibilityState = state;
-      document.dispatchEvent(new Event("visibilitychange"));
-    };
-    return { turn, window };
-  }
-
   test("the state is requested once when the page is visible again, and never while hidden or without subscribers", async () => {
     const { turn, window } = page();
     const far = server();
@@ -346,6 +297,7 @@ describe("after the page was in the background", () => {
     await settled();
     expect(far.requests).toBe(3);
     stop();
+    expect([getEventListeners(document, "visibilitychange"), getEventListeners(window, "online")]).toEqual([[], []]);
     turn("visible");
     await settled();
     expect(far.requests).toBe(3);
