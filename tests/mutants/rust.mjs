@@ -27,7 +27,12 @@ export const RUST = [
   // The folder on LMDB.
   file("open.rs", "if sync != SyncMode::Always {", "if true {", SYNCS),
   file("open.rs", "Duration::from_secs(30)", "Duration::ZERO", FAULTS),
+  file("open.rs", "wanted.max_keys.unwrap_or(found.max_keys)", "wanted.max_keys.unwrap_or(DEFAULT_MAX_KEYS)", STORE),
+  file("open.rs", "wanted.sync.unwrap_or(found.sync)", "wanted.sync.unwrap_or(DEFAULT_SYNC)", STORE),
+  file("open.rs", "if aside.exists() {", "if false {", STORE),
+  file("open.rs", "map_size(1 << 20).open(", "map_size(1 << 20).flags(EnvFlags::NO_SYNC).open(", SYNCS),
   file("store.rs", "Duration::from_secs(1);", "Duration::ZERO;", "src/store.rs"),
+  file("store.rs", "MdbError::MapFull | MdbError::ReadersFull", "MdbError::MapFull", "src/store.rs"),
   file("store.rs", "        self.alive()?;\n", "", FAULTS),
   file("snapshot.rs", "TICKS: u32 = 3", "TICKS: u32 = 1", "src/snapshot.rs"),
   file("snapshot.rs", "    file.sync_all().map_err(fail)?;\n", "", SYNCS),
@@ -37,6 +42,7 @@ export const RUST = [
     "        fs::rename(&copy, &data)?;",
     SYNCS,
   ),
+  file("snapshot.rs", "if !tried(folder, turn.try_lock())? {", "if false {", FAULTS),
   file("snapshot.rs", "(last || is_due(age(&folder), tick))", "is_due(age(&folder), tick)", SYNCS),
   file("snapshot.rs", "data.exists() && !doubtful(folder)", "data.exists()", FAULTS),
   file(

@@ -264,6 +264,20 @@ mod tests {
     }
 
     #[test]
+    fn a_call_waits_for_a_place_among_the_readers_before_it_fails() {
+        let folder = std::env::temp_dir().join(format!("tidegate-file-readers-{}", std::process::id()));
+        let store = open(&folder, Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
+        let readers: Vec<_> = std::iter::from_fn(|| store.env.read_txn().ok()).collect();
+        let began = Instant::now();
+        let error = store.stats().expect_err("all places are taken").to_string();
+        assert!(began.elapsed() >= PATIENCE.max(Duration::from_millis(500)), "{error}");
+        drop(readers);
+        store.stats().expect("counts, now that there are places");
+        drop(store);
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    #[test]
     fn a_thread_opens_the_folder_once_another_has_closed_it() {
         let folder = std::env::temp_dir().join(format!("tidegate-file-closing-{}", std::process::id()));
         let options = Options { max_keys: Some(NonZeroU32::MIN), sync: None };

@@ -287,6 +287,16 @@ fn a_snapshot_that_fails_is_reported_until_one_is_made() {
 }
 
 #[test]
+fn no_snapshot_is_made_while_another_process_makes_one() {
+    let folder = Temporary::new();
+    let store = folder.open_with(Options { max_keys: None, sync: Some(every(3_600_000)) }).expect("a store");
+    let turn = fs::File::create(folder.0.join("snapshot.lock")).expect("a file");
+    turn.lock().expect("a lock");
+    drop(store);
+    assert!(!folder.0.join("snapshot.mdb").exists());
+}
+
+#[test]
 fn a_folder_that_is_always_synced_loses_nothing_and_has_no_snapshot() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: None, sync: Some(SyncMode::Always) }).expect("a store");

@@ -59,6 +59,21 @@ fn a_folder_that_is_open_is_joined_and_other_settings_are_refused() {
         folder.open_with(Options { max_keys: NonZeroU32::new(51), sync: Some(SyncMode::Always) }).expect("alone");
     assert_eq!(store.stats().expect("stats").max_keys, 51);
     assert_eq!(granted(&store, &bucket(&store, 2.0), "ann", 3), 2);
+    drop(store);
+    let store = folder.open();
+    let kept = Options { max_keys: NonZeroU32::new(51), sync: Some(SyncMode::Always) };
+    assert!(Arc::ptr_eq(&store, &folder.open_with(kept).expect("the settings of before")));
+}
+
+#[test]
+fn what_a_process_left_that_was_killed_while_it_made_the_folder_is_in_no_ones_way() {
+    let folder = Temporary::new();
+    let left = folder.0.join("new");
+    std::fs::create_dir_all(&left).expect("a folder");
+    std::fs::write(left.join("data.mdb"), [0x5a; 9000]).expect("a file");
+    let store = folder.open();
+    assert_eq!(granted(&store, &bucket(&store, 2.0), "ann", 3), 2);
+    assert!(!left.exists());
 }
 
 #[test]

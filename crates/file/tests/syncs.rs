@@ -73,6 +73,11 @@ fn each_commit_is_synced_or_a_snapshot_of_it() {
     let always = || folder.open_with(Options { max_keys: None, sync: Some(SyncMode::Always) }).expect("a store");
     let hourly = || folder.open_with(Options { max_keys: None, sync: Some(every(3_600_000)) }).expect("a store");
 
+    // A new data file is synced before it has its name, and then nothing until its first snapshot.
+    let made = synced(|| drop(hourly()));
+    assert_eq!(made[..3], ["data.mdb", "run.tmp", in_folder(&folder)], "{made:?}");
+    fs::remove_dir_all(&folder.0).expect("our own folder");
+
     let store = always();
     let limit = bucket(&store, 3.0);
     for _ in 0..3 {
