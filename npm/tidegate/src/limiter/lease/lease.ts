@@ -2,7 +2,7 @@
 import { decisionOf, refuse } from "../../engine/answer.ts";
 import { distributed } from "../../engine/distributed.ts";
 import { KINDS, UNDECIDED } from "../../engine/generated/wire.ts";
-import { type Policy, writePolicy } from "../../limit/config.ts";
+import { writePolicy } from "../../limit/config.ts";
 import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit } from "../../limit/limit.ts";
 import { type Moment, ServerClock } from "../../stores/server-clock.ts";
@@ -93,7 +93,7 @@ export class Lease {
 
   /** The decision if the store still holds its last state: right after that was read. */
   would(count: number, now: number): Decision {
-    return decideOnLease(this.limit.policy, this.#state as State, this.#balance, count, now, this.#start).decision;
+    return this.#onLease(this.#state as State, count, now).decision;
   }
 
   /** The decision if the store last held `state`, unless the store must make it. */
@@ -104,10 +104,22 @@ export class Lease {
       const decision = this.limit.never({ op: "take", count, reserve: false }, now);
       return decision && { decision, left: 0, settled: true };
     }
-    const spent = decideOnLease(this.limit.policy, state, this.#balance, count, now, this.#start);
+    const spent = this.#onLease(state, count, now);
     const { ok, reason } = spent.decision;
     const old = !ok && now - this.#learnedAt >= this.#lending.ahead && reason !== "exceeds capacity";
     return spent.settled && !old ? spent : undefined;
+  }
+
+  /** Takes leased tokens, or denies where the store, whose state was last `{ value, ts }`, cannot hold the rest. */
+  #onLease({ value, ts }: State, count: number, now: number): LeaseDecision {
+    const { policy } = this.limit;
+    const algebra = distributed();
+    writePolicy(algebra.numbers, policy, this.#start);
+    const status = algebra.wasm.lease_spend(KINDS.indexOf(policy.kind), value, ts, this.#balance, now, count);
+    refuse(status, { count, now, value, ts });
+    const { numbers } = algebra;
+    const decision = decisionOf(status, numbers, policy, Math.floor(now));
+    return { decision, left: numbers[5] as number, settled: (status & UNDECIDED) === 0 };
   }
 
   /** Tokens to request from the store: what the waiting requests lack, and some ahead. 0: none. */
@@ -202,27 +214,6 @@ export interface LeaseDecision {
   readonly left: number;
   /** Where `false`, only the store can decide; the decision is the one where it holds the rest. */
   readonly settled: boolean;
-}
-
-/**
- * Takes leased tokens, or denies where the store, whose state was last `{ value, ts }`, cannot hold the rest. `start` is
- * `Limit.start` of the key.
- */
-function decideOnLease(
-  policy: Policy,
-  { value, ts }: State,
-  left: number,
-  count: number,
-  now: number,
-  start: number,
-): LeaseDecision {
-  const algebra = distributed();
-  writePolicy(algebra.numbers, policy, start);
-  const status = algebra.wasm.lease_spend(KINDS.indexOf(policy.kind), value, ts, left, now, count);
-  refuse(status, { count, now, value, ts });
-  const { numbers } = algebra;
-  const decision = decisionOf(status, numbers, policy, Math.floor(now));
-  return { decision, left: numbers[5] as number, settled: (status & UNDECIDED) === 0 };
 }
 
 /**
