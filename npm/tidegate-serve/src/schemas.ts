@@ -2,6 +2,8 @@
 import { z } from "zod";
 
 const MAX_COUNT = 2 ** 40;
+const COUNT = `a number of tokens from 0 to ${MAX_COUNT}`;
+const LIMITS = "an array of 1 to 100 limits";
 const text = (rule: string) => z.string({ error: rule });
 const flag = (rule: string) => z.boolean({ error: rule });
 
@@ -24,12 +26,7 @@ const target = {
 };
 
 const count = {
-  count: z
-    .number({ error: "a number of tokens from 0 to 1099511627776" })
-    .min(0, { error: "a number of tokens from 0 to 1099511627776" })
-    .max(MAX_COUNT, { error: "a number of tokens from 0 to 1099511627776" })
-    .optional()
-    .meta({ description: "Tokens; default 1." }),
+  count: z.number(COUNT).min(0, COUNT).max(MAX_COUNT, COUNT).optional().meta({ description: "Tokens; default 1." }),
 };
 
 const reserve = {
@@ -81,10 +78,7 @@ export const OneRequest = z
 
 export const Several = z
   .strictObject({
-    limits: z
-      .array(NamedLimit, { error: "an array of 1 to 100 limits" })
-      .min(1, { error: "an array of 1 to 100 limits" })
-      .max(100, { error: "an array of 1 to 100 limits" }),
+    limits: z.array(NamedLimit, LIMITS).min(1, LIMITS).max(100, LIMITS),
   })
   .meta({ id: "Several", description: "Limits that are taken all or nothing." });
 
