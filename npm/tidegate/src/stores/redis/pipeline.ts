@@ -2,8 +2,8 @@
 
 import type { Decision, State } from "../../limit/decision.ts";
 import { messageOf, readable, StoreError } from "../../limit/errors.ts";
-import { type Evaluation, LOOK } from "../../limit/evaluator.ts";
-import type { Op } from "../contract.ts";
+import { LOOK } from "../../limit/evaluator.ts";
+import type { Operation } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
 import { idsOf, KeyError, type Target } from "../failure.ts";
 import { tooBusy } from "../turns.ts";
@@ -237,9 +237,11 @@ interface Step extends Answer {
 
 /** What the script did on this key, or the error of a key that holds no state. */
 function stepOf(request: Request, found: Before, now: number): Step | StoreError {
-  const before = request.rule.op === "reset" ? null : found;
+  const { limit, rule } = request;
+  const isReset = rule.op === "reset";
+  const before = isReset ? null : found;
   if (typeof before === "string") return corrupt(request, before);
-  const { decision, state } = evaluate(request, before, now);
+  const { decision, state } = limit.evaluate(before, isReset ? LOOK : (rule as Operation), now, rule);
   return { decision, before, now, after: state };
 }
 
@@ -256,9 +258,6 @@ function outcomeOf(requests: readonly Request[], held: Map<string, Before>, now:
   }
   return steps;
 }
-
-const evaluate = ({ limit, rule }: Request, before: State | null, now: number): Evaluation =>
-  limit.evaluate(before, rule.op === "reset" ? LOOK : (rule as Rule & { op: Op }), now, rule);
 
 /** No sound server differs from the core. */
 function checkGranted(reply: Reply, granted: number): void {
