@@ -64,7 +64,7 @@ function deciding(
         });
       }),
   };
-  return rateLimit(limiter, { limits, client: proxies, ...(denied === undefined ? {} : { denied }) });
+  return rateLimit(limiter, { limits, client: proxies, denied });
 }
 
 /** Adds the routes. They are for the proxies alone: any other peer is refused. */

@@ -1,7 +1,7 @@
 /** Envoy's rate limit protocol over gRPC, decided by the policies in force. */
 import { type AllDecision, type Decision, InputError, type LimitRequest } from "tidegate";
 import { rateLimitHeaders } from "tidegate/http";
-import { messagesOf } from "tidegate/cli";
+import { messagesOf, UsageError } from "tidegate/cli";
 import type { PolicyFile } from "./policies.ts";
 import {
   type Descriptor,
@@ -13,7 +13,6 @@ import {
   type Status,
   UNITS,
 } from "./rls.ts";
-import { UsageError } from "tidegate/cli";
 
 /** The largest number of a field of 32 bits. */
 const MOST = 2 ** 32 - 1;

@@ -84,7 +84,7 @@ export function metricsOf(store: { stats(): { evicted: number } } | undefined, m
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const meters = [meterOn(registry), ...(meter === undefined ? [] : [meter])];
-  const observers = meters.map((one) => metrics(one, store === undefined ? {} : { store }));
+  const observers = meters.map((one) => metrics(one, { store }));
   const counter = (name: string, description: string) => {
     const counters = meters.map((one) => one.createCounter(name, { description }));
     return (attributes: Record<string, string>): void => {
