@@ -61,9 +61,9 @@ export const stageAll = (folder, platforms = built()) => [...platforms, ...MAIN]
  * Makes their tarballs in the folder, and returns npm's report of each.
  *
  * @param {string} folder
- * @param {string[]} [platforms]
+ * @param {string[]} platforms
  */
-export function packAll(folder, platforms = built()) {
+function packAll(folder, platforms) {
   mkdirSync(folder, { recursive: true });
   const staged = stageAll(join(folder, "staged"), platforms);
   const json = output("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", folder, ...staged]);
