@@ -33,15 +33,9 @@ export function numbersLimit(args: Arguments, command: string, name: string): De
   const [rate, period] = [number(args, "rate"), span(args, "period")];
   if (rate === undefined || period === undefined)
     throw new UsageError(`--rate and --period are needed, or --policy; see tidegate help ${command}`);
-  const config = {
-    kind,
-    rate,
-    period,
-    ...(capacity === undefined ? {} : { capacity }),
-    ...(maxReserved === undefined ? {} : { maxReserved }),
-    ...(start === undefined ? {} : { start }),
-  } as Config;
-  return { name, config };
+  // A token bucket has no field of this name.
+  const grid = start === undefined ? {} : { start };
+  return { name, config: { kind, rate, period, capacity, maxReserved, ...grid } as Config };
 }
 
 /** The rules of the document `--policy`, the fallback last. */

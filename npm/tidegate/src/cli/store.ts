@@ -156,7 +156,7 @@ async function openFile(url: string): Promise<OpenStore> {
  * Throws a {@link UsageError} where it is none of these, a setting is of another store, or the folder cannot be opened. What a
  * client rejects with is thrown on.
  */
-export async function openStore(url: string, clients: Clients, settings: StoreSettings = {}): Promise<OpenStore> {
+export async function openStore(url: string, clients: Clients, settings: StoreSettings): Promise<OpenStore> {
   const kind = storeKind(url);
   refuse(url, kind, settings);
   if (kind === "redis") return openRedis(url, clients, settings);
