@@ -150,7 +150,7 @@ function beginBlock(
   decision: Decision,
 ): Pending<Decision> {
   const earlierRetryAt = decision.retryAt ?? 0;
-  const blocked = limiter.block(name, { ...keyed(key), for: length, ...(config && { config }) });
+  const blocked = limiter.block(name, { ...keyed(key), for: length, config });
   return follow(blocked, (block) => {
     const longer = block.degraded !== true && (block.retryAt ?? 0) > earlierRetryAt;
     const answer = longer ? { ...block, ok: false } : decision;
