@@ -7,9 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Browser, inChromium, launch, type Page } from "../support/chromium.ts";
 import { remove, temporaryFolder } from "../support/folders.ts";
 import { start } from "../support/processes.ts";
-import { BIN, root, type Served, serving, TOKEN } from "./service.ts";
+import { BIN, NUMBERS, root, type Served, serving, TOKEN } from "./service.ts";
 
-const NUMBERS = { algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1h", capacity: 3 } } as const;
 const POLICIES: PolicyDocument = {
   rules: [
     { name: "api", limit_keys: ["ip:address"], ...NUMBERS },

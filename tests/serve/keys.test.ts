@@ -11,9 +11,8 @@ import { describe, expect, test } from "vitest";
 import { startServer } from "../stores/postgres/server.ts";
 import { RedisServer } from "../stores/redis/server.ts";
 import { BIN, ended, PIPES, tidegate } from "./cli.ts";
-import { PATIENT, root, type Served, serving } from "./service.ts";
+import { NUMBERS, PATIENT, root, type Served, serving } from "./service.ts";
 
-const NUMBERS = { algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1h", capacity: 3 } } as const;
 const POLICIES: PolicyDocument = {
   rules: [
     { name: "api", limit_keys: ["ip:address"], ...NUMBERS },
@@ -40,7 +39,7 @@ async function operates(service: Served, url: string): Promise<void> {
     return JSON.parse(out);
   };
   const decide = async (key: unknown, name = "api", count = 1) =>
-    (await service.post("/v1/decide", { name, count, ...(key === undefined ? {} : { key }) })).body;
+    (await service.post("/v1/decide", { name, count, key })).body;
   /** Until it is granted: for a second, a service repeats a denial of Redis without a round trip. */
   const granted = async (count: number) => {
     while (!(await decide(KEY, "api", count)).ok);

@@ -12,9 +12,8 @@ import { expect, test } from "vitest";
 import { startServer } from "../stores/postgres/server.ts";
 import { RedisServer } from "../stores/redis/server.ts";
 import { BIN, tidegate } from "./cli.ts";
-import { PATIENT, root, type Served, serving } from "./service.ts";
+import { NUMBERS, PATIENT, root, type Served, serving } from "./service.ts";
 
-const NUMBERS = { algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1h", capacity: 3 } } as const;
 const POLICIES: PolicyDocument = {
   rules: [
     { name: "api", limit_keys: ["ip:address"], ...NUMBERS },
@@ -48,7 +47,7 @@ async function lists(service: Served, url: string): Promise<void> {
   const on = ["--store", url, "--policy", service.policies];
   expect(await listed(...on)).toMatchObject({ count: 1, keys: 0, denied: 0, rows: [] });
   const decide = async (name: string, count: number, key?: unknown) =>
-    (await service.post("/v1/decide", { name, count, ...(key === undefined ? {} : { key }) })).body;
+    (await service.post("/v1/decide", { name, count, key })).body;
   await decide("api", 1, "203.0.113.1");
   await decide("api", 3, "203.0.113.2");
   await decide("all", 2);
