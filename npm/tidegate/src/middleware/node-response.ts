@@ -133,18 +133,20 @@ export const errorOf = (thrown: unknown): unknown =>
     ? thrown
     : new Error(`a function in the options of rateLimit threw ${show(thrown)}, which is no Error`, { cause: thrown });
 
-/** Calls `next()` where the request goes on, and `failed` with an error of the decision, but not with one of `next`. */
-export function goOn(decide: () => Pending<boolean>, next: () => void, failed: (error: unknown) => void): void {
+/**
+ * Calls `next()` where the request goes on, and returns its result; calls `failed` with an error of the decision, but not
+ * with one of `next`.
+ */
+export function goOn(decide: () => Pending<boolean>, next: () => unknown, failed: (error: unknown) => void): unknown {
   const fail = (thrown: unknown): void => failed(errorOf(thrown));
   let decided: Pending<boolean>;
   try {
     decided = decide();
   } catch (error) {
-    fail(error);
-    return;
+    return fail(error);
   }
-  if (isPromise(decided)) decided.then((allowed) => (allowed ? next() : undefined), fail);
-  else if (decided) next();
+  if (isPromise(decided)) return decided.then((allowed) => (allowed ? next() : undefined), fail);
+  return decided ? next() : undefined;
 }
 
 /** Answers a denied request; the fields are already set. */

@@ -37,7 +37,7 @@ export type LimitedRequest<R extends AnyRequest = IncomingMessage> = R & { rateL
 /**
  * A listener that calls the limiter first. The decision is `request.rateLimit`; a denied request gets 429 with
  * `Retry-After` and a problem+json. Where a function in the options throws or rejects, the request gets 500 and the error
- * goes to `onError`.
+ * goes to `onError`. It returns what the listener returns: Micro sends it, and `captureRejections` of Node.js reads it.
  *
  * ```ts
  * createServer(rateLimit(limits, { name: "api" }, (request, response) => response.end("hello"))).listen(3000);
@@ -53,7 +53,7 @@ export function rateLimit<
   limiter: Limiter<N>,
   options: NodeOptions<NoInfer<N>, R, W>,
   listener: (request: LimitedRequest<R>, response: W) => unknown,
-): (request: R, response: W) => void {
+): (request: R, response: W) => unknown {
   const made = gate(limiter, options);
   checkHandler("listener", listener);
   return (request, response) => {
@@ -63,7 +63,7 @@ export function rateLimit<
       response.end();
     };
     const allowed = () => decide(made, options.denied, request, response, undefined);
-    goOn(allowed, () => void listener(request as LimitedRequest<R>, response), fail);
+    return goOn(allowed, () => listener(request as LimitedRequest<R>, response), fail);
   };
 }
 

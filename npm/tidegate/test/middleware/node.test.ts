@@ -196,3 +196,23 @@ test("an error that the listener throws after a promise is the process's, as wit
     for (const other of others) process.on("unhandledRejection", other);
   }
 });
+
+test.each([
+  ["in memory", undefined],
+  ["after a promise", later()],
+])(
+  "what the listener returns is returned, decided %s: Micro sends it, and captureRejections of Node.js reads it",
+  async (_, store) => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 2, period: MINUTE } }, store && { store });
+    const failure = new Error("the listener fails");
+    const listeners = [() => Promise.resolve("hello"), () => Promise.reject(failure)];
+    const limited = rateLimit(limits, { name: "api", key: "k" }, () => listeners.shift()?.());
+    const call = async () => {
+      const request = new IncomingMessage(new Socket());
+      return limited(request, new ServerResponse(request));
+    };
+    expect(await call()).toBe("hello");
+    await expect(call()).rejects.toBe(failure);
+    expect(await call()).toBeUndefined(); // denied
+  },
+);
