@@ -7,6 +7,8 @@ const one = (crate, file, find, replace, ...tests) => ({
 });
 const file = (...rest) => one("file", ...rest);
 const table = (...rest) => one("table", ...rest);
+const replay = (...rest) => one("replay", ...rest);
+const REPORTS = "tests/reports.rs";
 const policy = (path, find, replace) => one("policy", path, find, replace, "tests/documents.rs");
 
 const [FAULTS, SYNCS, STORE, CLOCK] = ["faults", "syncs", "store", "clock"].map((name) => `tests/${name}.rs`);
@@ -81,6 +83,10 @@ export const RUST = [
     ["if learnt {", "if learnt && self.known.inner.is_empty() {"],
     ["fields.get(slot).is_none()\n                &&", "true &&"],
   ].map(([find, replace]) => one("replay", "format/json.rs", find, replace, "src/format/json.rs")),
+  // The report of log replay.
+  replay("html.rs", "        escaped(text)\n", "        text\n", REPORTS),
+  replay("html.rs", ".replace('&', \"&amp;\")", "", REPORTS),
+  replay("tally.rs", "p90: at(90.0)", "p90: at(99.0)", REPORTS),
   // The clock of dropped states.
   ...[
     ["at > before || broken(before)", "broken(before)"],

@@ -352,34 +352,3 @@ fn evictions_for_lack_of_room_are_reported() {
     assert!(outcome.forgotten >= 200, "{}", outcome.forgotten);
     assert!(!outcome.limits[0].smallest_capacity_exact);
 }
-
-#[test]
-fn the_chart_is_self_contained_and_shows_denials() {
-    let requests: Vec<_> = (0..300).map(|i| (i * 10, 1, 1.0)).collect();
-    let options = json!({ "key": ["key"], "limits": ["name=a&b rate=1 period=1s"], "chart": true });
-    let wrong = run(csv(&requests), options).unwrap_err().to_string();
-    assert!(wrong.contains("`name` must be"), "{wrong}");
-    let options = json!({ "key": ["key"], "limits": ["rate=1 period=1s"], "chart": true });
-    let replayed = run(csv(&requests), options).unwrap();
-    let (svg, html) = (replayed.svg.unwrap(), replayed.html.unwrap());
-    for part in ["<svg", "prefers-color-scheme:dark", "currentColor", "#E65454", "#2E86DE", "denied", "role=\"img\""] {
-        assert!(svg.contains(part), "{part}");
-    }
-    assert!(!svg.contains("#010203") && !svg.contains("#FEFDFC"));
-    assert!(html.contains(&svg) && html.contains("297 of 300 requests denied"));
-    // What axe asks for: a landmark, and the keyboard reaches what scrolls.
-    assert!(html.contains("<main>\n<h1>") && html.contains("<pre tabindex=\"0\">"));
-    for remote in ["<script", "<link", "@import", "url("] {
-        assert!(!html.contains(remote), "{remote}");
-    }
-}
-
-#[test]
-fn the_longest_wait_of_all_is_that_of_the_key_that_waits_longest() {
-    let report =
-        run("time,ip\n1700000000,a\n".to_owned() + "1700000000,a\n", json!({ "limits": ["rate=1 period=1m"] }))
-            .unwrap()
-            .report;
-    let waits = report.waits.unwrap();
-    assert_eq!((waits.p50, waits.max, report.limits[0].worst[0].longest_wait), (60_000.0, 60_000.0, 60_000.0));
-}
