@@ -1,7 +1,6 @@
 /** The commands that read and change one key on a store: `get`, `reset`, `give`, `charge`, `block`, `unblock`. */
 import { defineLimits, type Limiter, type Store } from "../../index.ts";
 import { InputError } from "../../limit/errors.ts";
-import { keyed } from "../../limiter/options.ts";
 import { type KeyValues, keyOfValues } from "../../policies/target.ts";
 import { clients } from "../clients.ts";
 import { type Arguments, type Command, EXIT, flag, number, span, type Terminal, text, UsageError } from "../command.ts";
@@ -161,7 +160,7 @@ async function operate(operation: Operation, args: Arguments, terminal: Terminal
   const limit = hasDocument ? documentLimit(args, terminal, "limit", name) : numbersLimit(args, command, name);
   const given = givenKey(args, values);
   const key = storedKey(limit, given);
-  const target = { ...keyed(key), config: limit.config } as Target;
+  const target = { ...(key === undefined ? {} : { key }), config: limit.config } as Target;
   const own = ownNumber(args, operation);
   // On a store in memory: what is wrong with the call is an error before the real one is opened.
   const trial = defineLimits({}) as unknown as Limiter<string, Store>;
