@@ -100,6 +100,15 @@ describe("redis", () => {
     );
   });
 
+  test("a server that cannot be reached is logged with the reason that the client has", async () => {
+    await using redis = await RedisServer.start();
+    await redis.kill();
+    await using service = await serving(POLICIES, ["--store", redis.url]);
+    expect((await service.post("/v1/decide", BODY)).body.degraded).toBe(true);
+    const failed = service.log().find(({ event }) => event === "store failed");
+    expect(failed).toMatchObject({ connection: expect.stringMatching(/ECONNREFUSED/) });
+  });
+
   test("a server that fails is logged once with its cause, and once when it answers again", async () => {
     await using redis = await RedisServer.start();
     // The calls of a failed server take as long.

@@ -6,13 +6,16 @@ import { type Clients, messagesOf, UsageError } from "tidegate/cli";
 /** How long the start waits for a first connection, in ms. */
 const FIRST = 2000;
 
-export const clients: Clients = {
+/**
+ * The clients. `report` gets why a client of Redis has no connection, and `undefined` when it has one again: a call that waits
+ * for it only ends without an answer.
+ */
+export const clientsOf = (report: (error: unknown) => void): Clients => ({
   async redis(url) {
     const { Redis } = await import("ioredis");
     // Where the server is down, ioredis waits 2 s for the end of a connection that has ended.
     const client = new Redis(url, { connectionName: "tidegate-serve", disconnectTimeout: 0 });
-    // The limiter reports what fails, once and with its cause.
-    client.on("error", () => {});
+    client.on("error", report).on("ready", () => report(undefined));
     await once(client, "ready", { signal: AbortSignal.timeout(FIRST) }).catch((error) => {
       // Any other failure may end by itself. After this one ioredis would go on in database 0.
       if (error.command?.name !== "select") return;
@@ -33,6 +36,7 @@ export const clients: Clients = {
       return socket;
     };
     const client = new pg.Pool({ connectionString: url, application_name: "tidegate-serve", stream, ...patience });
+    // Calls reject with the reason; of a connection that is idle the next call has it.
     client.on("error", () => {});
     const close = async (): Promise<void> => {
       const ended = client.end();
@@ -42,4 +46,4 @@ export const clients: Clients = {
     };
     return { client, close };
   },
-};
+});

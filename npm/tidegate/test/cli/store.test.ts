@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { remove, temporaryFolder } from "../../../../tests/support/folders.ts";
-import { clients as serviceClients } from "../../../tidegate-serve/src/clients.ts";
+import { clientsOf } from "../../../tidegate-serve/src/clients.ts";
 import { clients } from "../../src/cli/clients.ts";
 import { folderOf, masked } from "../../src/cli/store.ts";
 import { tidegate } from "./terminal.ts";
@@ -45,7 +45,7 @@ test.each([
 test("a client of a server that is down leaves no timer, which would keep the process running", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   await expect(clients.redis("redis://127.0.0.1:1")).rejects.toThrow("connect ECONNREFUSED");
-  await (await serviceClients.redis("redis://127.0.0.1:1")).close();
+  await (await clientsOf(() => {}).redis("redis://127.0.0.1:1")).close();
   // Those of connections that end now.
   await vi.advanceTimersByTimeAsync(1);
   expect(vi.getTimerCount()).toBe(0);
