@@ -212,7 +212,7 @@ function limitRoutes(app: AnyInstance, options: PluginOptions): void {
     }
     route[hook] = [limit, ...hooks(hook)] as never;
   });
-  // Where `register` is not awaited, the plugin loads after the routes that follow it: `onRoute` told of none of them.
+  // Where `register` is not awaited, the plugin loads after the routes that follow it: `onRoute` is called for none of them.
   if (!/\([A-Z]/.test(app.printRoutes())) return;
   app.addHook(hook, (request: AnyRequest, reply: AnyReply, done: HookHandlerDoneFunction) => {
     if (request.is404) return done();
