@@ -60,6 +60,7 @@ export const STORES = [
   swap("if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);", ""),
   swap("if (deadline.at > by)", "if (deadline.at >= by)"),
   swap("calls = this.#worthwhile(calls);", "calls = inTime(calls, performance.now(), NOT_SENT);"),
+  swap("this.#next.length > 0 || ", ""),
   swap("left.some(({ deadline }) => deadline.at > enough)", "true"),
   swap("?? TRIPS) *", "?? 3) *"),
   swap("Math.max(...batch.map", "Math.min(...batch.map"),

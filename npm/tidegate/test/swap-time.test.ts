@@ -92,6 +92,33 @@ test.each([
   },
 );
 
+test("a server that gets twice the calls that it can carry still answers as many as it can", async () => {
+  const { store, database } = table();
+  const { read, swap } = database;
+  // Ten connections and 5 ms for each statement: one call per ms.
+  let free = 10;
+  const waiting: (() => void)[] = [];
+  async function send<T>(statement: () => Promise<T>): Promise<T> {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    await after(5);
+    const next = waiting.shift();
+    if (next === undefined) free++;
+    else next();
+    return statement();
+  }
+  database.read = (ids, until) => send(() => read(ids, until));
+  database.swap = (changes, times) => send(async () => performance.now() < times.first && swap(changes, times));
+  const limits = defineLimits({ api: { ...bucket, timeout: 300 } }, { store, log: false });
+  const calls: Promise<boolean>[] = [];
+  for (let ms = 0; ms < 1000; ms++) {
+    for (const half of [0, 1]) calls.push(limits.limit("api", { key: `${ms}.${half}` }).then(({ ok }) => ok));
+    await vi.advanceTimersByTimeAsync(1);
+  }
+  await vi.advanceTimersByTimeAsync(500);
+  expect((await Promise.all(calls)).filter(Boolean).length).toBeGreaterThan(950);
+});
+
 test("a server that answers none of a burst has failed", async () => {
   const { store, database } = table();
   database.read = () => new Promise(() => {});

@@ -189,14 +189,18 @@ class Swaps<Version> {
   }
 
   /**
-   * The calls that can still be answered; where some have time for a read and a write, those. Rejects the others. The first
-   * deadline of a batch is that of its write: with a few calls in each that are nearly late, all of a busy key would fail.
+   * The calls that can still be answered; where some have time for a read and a write, or steps wait for a place, those that
+   * have it. Rejects the others. The first deadline of a batch is that of its write: with a few calls in each that are nearly
+   * late, all of a busy key would fail. So would all calls of a server that gets more than it can carry: the oldest begin
+   * first, and their reads would take the time of the others.
    */
   #worthwhile(calls: readonly Waiting[]): Waiting[] {
     const now = performance.now();
     const left = inTime(calls, now, NOT_SENT);
     const enough = now + (this.#database.trips ?? TRIPS) * this.#reads.usual;
-    return left.some(({ deadline }) => deadline.at > enough) ? inTime(left, enough, LITTLE_TIME) : left;
+    return this.#next.length > 0 || left.some(({ deadline }) => deadline.at > enough)
+      ? inTime(left, enough, LITTLE_TIME)
+      : left;
   }
 
   async #attempts(ids: readonly string[], batch: readonly Waiting[], until: Until): Promise<void> {
