@@ -2,8 +2,9 @@
 import { afterEach, vi } from "vitest";
 
 afterEach(() => {
-  vi.useRealTimers();
+  // Before the timers: a spy on a timer that is a fake one restores that.
   vi.restoreAllMocks();
+  vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.unstubAllEnvs();
 });
