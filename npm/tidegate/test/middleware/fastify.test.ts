@@ -144,22 +144,6 @@ test("without await the plugin limits the routes that follow it too, each by its
   expect((await app.inject("/wrong")).body).toContain('did you mean \\"search\\"?');
 });
 
-test("without await a route with global: false is limited where its config says so, in the hook of the plugin", async () => {
-  const app = fastify();
-  app.decorateRequest("user", "");
-  const key = (request: FastifyRequest) => (request as { user?: string }).user ?? "";
-  void app.register(rateLimitPlugin, { limiter: define(), name: "api", key, hook: "preHandler", global: false });
-  app.addHook("preValidation", async (request) => {
-    (request as { user?: string }).user = String(request.headers["x-user"]);
-  });
-  app.get("/", { config: { rateLimit: {} } }, () => "hello");
-  app.get("/free", () => "hello");
-  const status = async (url: string, user: string) =>
-    (await app.inject({ url, headers: { "x-user": user } })).statusCode;
-  expect([await status("/", "a"), await status("/", "b"), await status("/", "a")]).toEqual([200, 200, 429]);
-  expect([await status("/free", "a"), await status("/free", "a")]).toEqual([200, 200]);
-});
-
 test("a response of app.inject has ended, and is not aborted", async () => {
   const ends: unknown[] = [];
   const app = fastify();
@@ -192,21 +176,26 @@ test("over HTTP/2 a response that its client reset is aborted, and one that ende
   await app.close();
 });
 
-test("the plugin limits in preHandler, where earlier hooks found the user", async () => {
-  const app = fastify();
-  app.decorateRequest("user", "");
-  app.addHook("preValidation", async (request) => {
-    (request as { user?: string }).user = String(request.headers["x-user"]);
-  });
-  const key = (request: FastifyRequest) => (request as { user?: string }).user ?? "";
-  await app.register(rateLimitPlugin, { limiter: define(), name: "api", key, hook: "preHandler", global: false });
-  app.get("/", { config: { rateLimit: {} } }, () => "hello");
-  app.get("/free", () => "hello");
-  const status = async (url: string, user: string) =>
-    (await app.inject({ url, headers: { "x-user": user } })).statusCode;
-  expect([await status("/", "a"), await status("/", "b"), await status("/", "a")]).toEqual([200, 200, 429]);
-  expect([await status("/free", "a"), await status("/free", "a")]).toEqual([200, 200]);
-});
+test.each(["awaited", "not awaited"])(
+  "the plugin limits in preHandler, where earlier hooks found the user, and with global: false where a route says so: %s",
+  async (how) => {
+    const app = fastify();
+    app.decorateRequest("user", "");
+    app.addHook("preValidation", async (request) => {
+      (request as { user?: string }).user = String(request.headers["x-user"]);
+    });
+    const key = (request: FastifyRequest) => (request as { user?: string }).user ?? "";
+    const options = { limiter: define(), name: "api", key, hook: "preHandler", global: false } as const;
+    const registered = app.register(rateLimitPlugin, options);
+    if (how === "awaited") await registered;
+    app.get("/", { config: { rateLimit: {} } }, () => "hello");
+    app.get("/free", () => "hello");
+    const status = async (url: string, user: string) =>
+      (await app.inject({ url, headers: { "x-user": user } })).statusCode;
+    expect([await status("/", "a"), await status("/", "b"), await status("/", "a")]).toEqual([200, 200, 429]);
+    expect([await status("/free", "a"), await status("/free", "a")]).toEqual([200, 200]);
+  },
+);
 
 test("a wrong option of a route fails when the route is added", async () => {
   const app = fastify();
