@@ -279,8 +279,6 @@ export const HTTP = [
   one("middleware/fastify.ts", 'typeof own !== "object" || own === null', "false", FASTIFY),
   one("middleware/fastify.ts", " || own === null)", ")", FASTIFY),
   one("middleware/fastify.ts", "filter((one) => one !== outer)", "slice()", FASTIFY),
-  one("middleware/fastify.ts", "if (!hasRoutes(app)) return;", "return;", FASTIFY),
-  one("middleware/fastify.ts", "  routed.add(app.server);\n", "", FASTIFY),
   one("middleware/fastify.ts", "if (request.is404) return done();", "", FASTIFY),
   one("middleware/fastify.ts", "chooses && config[CHOSEN] !== undefined ? undefined : ", "", FASTIFY),
   one("middleware/fastify.ts", '  [Symbol.for("skip-override")]: true,\n', "", FASTIFY),

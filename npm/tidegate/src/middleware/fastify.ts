@@ -213,7 +213,6 @@ function limitRoutes(app: AnyInstance, options: PluginOptions): void {
     route[hook] = [limit, ...hooks(hook)] as never;
   });
   // Where `register` is not awaited, the plugin loads after the routes that follow it: `onRoute` is called for none of them.
-  if (!hasRoutes(app)) return;
   app.addHook(hook, (request: AnyRequest, reply: AnyReply, done: HookHandlerDoneFunction) => {
     if (request.is404) return done();
     const config = request.routeOptions.config as Config;
@@ -227,21 +226,6 @@ function limitRoutes(app: AnyInstance, options: PluginOptions): void {
     config[here](request, reply, done);
   });
 }
-
-/** The servers of applications that have a route: to print thousands takes a second, as each plugin of a child would. */
-const routed = new WeakSet<object>();
-
-function hasRoutes(app: AnyInstance): boolean {
-  if (routed.has(app.server)) return true;
-  try {
-    if (!/\([A-Z]/.test(app.printRoutes())) return false;
-  } catch {
-    // A route has a constraint of the application's own, which cannot be printed.
-  }
-  routed.add(app.server);
-  return true;
-}
-
 // As fastify-plugin does: hooks are added to the instance that registers the plugin, not to a child of it.
 Object.assign(rateLimitPlugin, {
   [Symbol.for("skip-override")]: true,

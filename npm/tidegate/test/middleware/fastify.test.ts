@@ -144,16 +144,6 @@ test("without await the plugin limits the routes that follow it too, each by its
   expect((await app.inject("/wrong")).body).toContain('did you mean \\"search\\"?');
 });
 
-test("plugins of children read the routes of an application once: to print thousands of them takes a second", async () => {
-  const app = fastify();
-  const print = vi.spyOn(app, "printRoutes");
-  app.get("/", () => "hello");
-  for (let i = 0; i < 3; i++)
-    void app.register(async (child) => void child.register(rateLimitPlugin, { limiter: define(), name: "api" }));
-  await app.ready();
-  expect(print).toHaveBeenCalledOnce();
-});
-
 test("the plugin loads where a constraint of the application's own has values that JSON cannot", async () => {
   const shop = { name: "shop", validate: () => true, storage: () => new Map(), deriveConstraint: () => 1n };
   const app = fastify({ routerOptions: { constraints: { shop: shop as never } } });
