@@ -119,6 +119,29 @@ test("a server that gets twice the calls that it can carry still answers as many
   expect((await Promise.all(calls)).filter(Boolean).length).toBeGreaterThan(950);
 });
 
+test.each([
+  ["the first, whose reads wait 150 ms for connections", 0, 150],
+  ["one a minute after calls that a slow server answered in 240 ms", 240, 0],
+])("all calls of a burst that a fast server can carry are answered: %s", async (_, slow, connecting) => {
+  const { store, database } = table();
+  const { read, swap } = database;
+  const began = performance.now();
+  let ms = slow / 2;
+  const trip = () => after(Math.max(ms, began + connecting - performance.now()));
+  database.read = (ids, until) => trip().then(() => read(ids, until));
+  database.swap = (changes, times) => trip().then(() => swap(changes, times));
+  const limits = defineLimits({ api: { ...bucket, timeout: 250 } }, { store, log: false });
+  const burst = async (count: number) => {
+    const calls = Array.from({ length: count }, (_, i) => limits.limit("api", { key: `${count}.${i}` }));
+    await vi.advanceTimersByTimeAsync(250);
+    return (await Promise.all(calls)).filter(({ ok }) => ok).length;
+  };
+  if (slow > 0) expect(await burst(2)).toBe(2);
+  ms = 1;
+  await vi.advanceTimersByTimeAsync(slow > 0 ? 60_000 : 0);
+  expect(await burst(500)).toBe(500);
+});
+
 test("a server that answers none of a burst has failed", async () => {
   const { store, database } = table();
   database.read = () => new Promise(() => {});

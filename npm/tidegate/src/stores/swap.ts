@@ -131,7 +131,7 @@ class Swaps<Version> {
   readonly #turns = new Turns();
   /** Batches whose step is still to begin, by identity. */
   readonly #open = new Map<string, Waiting[]>();
-  readonly #reads = new ReadTimes();
+  readonly #trips = new Trips();
   #underWay = 0;
   /** Steps that begin when others end. */
   readonly #next: (() => void)[] = [];
@@ -192,15 +192,18 @@ class Swaps<Version> {
    * The calls that can still be answered; where some have time for a read and a write, or steps wait for a place, those that
    * have it. Rejects the others. The first deadline of a batch is that of its write: with a few calls in each that are nearly
    * late, all of a busy key would fail. So would all calls of a server that gets more than it can carry: the oldest begin
-   * first, and their reads would take the time of the others.
+   * first, and their reads would take the time of the others. Unless the last trip was before these calls, or fast: the
+   * first reads of a process wait for connections, and those after a slow time are not slow.
    */
   #worthwhile(calls: readonly Waiting[]): Waiting[] {
     const now = performance.now();
     const left = inTime(calls, now, NOT_SENT);
-    const enough = now + (this.#database.trips ?? TRIPS) * this.#reads.usual;
-    return this.#next.length > 0 || left.some(({ deadline }) => deadline.at > enough)
-      ? inTime(left, enough, LITTLE_TIME)
-      : left;
+    const trips = this.#database.trips ?? TRIPS;
+    const { usual, last } = this.#trips;
+    const enough = now + trips * usual;
+    if (left.some(({ deadline }) => deadline.at > enough)) return inTime(left, enough, LITTLE_TIME);
+    const isLoaded = this.#next.length > 0 && last.at > (calls[0] as Waiting).since;
+    return isLoaded ? inTime(left, now + trips * Math.min(usual, last.ms), LITTLE_TIME) : left;
   }
 
   async #attempts(ids: readonly string[], batch: readonly Waiting[], until: Until): Promise<void> {
@@ -225,7 +228,7 @@ class Swaps<Version> {
   /** Rejects where another attempt would fail, too. */
   async #attempt(ids: readonly string[], calls: readonly Waiting[], until: Until): Promise<Outcome> {
     try {
-      const attempt = new Attempt(this.#database, calls, until, this.#reads);
+      const attempt = new Attempt(this.#database, calls, until, this.#trips);
       const ends = await attempt.decide(ids);
       const refused = await attempt.write();
       return refused === undefined ? { ends } : { refused };
@@ -255,16 +258,34 @@ async function pauseAfter(refusals: number, failure: unknown, calls: readonly Wa
   await new Promise((resolve) => setTimeout(resolve, pause));
 }
 
-/** Ms that the last two reads took: a single one may have waited for a connection. */
-class ReadTimes {
-  #times: readonly [number, number] = [0, 0];
+/** How long trips to the database took. */
+class Trips {
+  #reads: readonly [number, number] = [0, 0];
+  /** How long the last trip took, and when it ended (`performance.now()`), in ms. */
+  last = { ms: 0, at: -Infinity };
 
+  /** Ms that the last two reads took: a single one may have waited for a connection. */
   get usual(): number {
-    return Math.min(...this.#times);
+    return Math.min(...this.#reads);
   }
 
-  add(ms: number): void {
-    this.#times = [this.#times[1], ms];
+  async read<T>(trip: Promise<T>): Promise<T> {
+    const [result, ms] = await this.#timed(trip);
+    this.#reads = [this.#reads[1], ms];
+    return result;
+  }
+
+  async write<T>(trip: Promise<T>): Promise<T> {
+    const [result] = await this.#timed(trip);
+    return result;
+  }
+
+  async #timed<T>(trip: Promise<T>): Promise<[T, number]> {
+    const sent = performance.now();
+    const result = await trip;
+    const at = performance.now();
+    this.last = { ms: at - sent, at };
+    return [result, this.last.ms];
   }
 }
 
@@ -273,18 +294,18 @@ class Attempt<Version> implements Transaction {
   readonly #database: Swappable<Version>;
   readonly #calls: readonly Waiting[];
   readonly #until: Until;
-  readonly #times: ReadTimes;
+  readonly #trips: Trips;
   readonly #seen = new Map<string, Entry<Version>>();
   readonly #writes = new Map<string, Write>();
   #reads = 0;
   /** The error of the read that failed. */
   #lost: { readonly error: unknown } | undefined;
 
-  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: Until, times: ReadTimes) {
+  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: Until, trips: Trips) {
     this.#database = database;
     this.#calls = calls;
     this.#until = until;
-    this.#times = times;
+    this.#trips = trips;
   }
 
   async get(id: string): Promise<State | null> {
@@ -345,7 +366,8 @@ class Attempt<Version> implements Transaction {
     if (comparesAll === true && unread.length > 0) await this.#load(unread);
     const ids = new Set([...this.#seen.keys(), ...this.#writes.keys()]);
     const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
-    if (await this.#database.swap(changes, { until: this.#until.at, first })) return undefined;
+    const swapped = this.#database.swap(changes, { until: this.#until.at, first });
+    if (await this.#trips.write(swapped)) return undefined;
     return new KeyError(
       "the write was refused: others were faster, its deadline passed, or the server has no room",
       true,
@@ -356,10 +378,8 @@ class Attempt<Version> implements Transaction {
     this.#reads++;
     const { unanswered } = this.#database;
     if (unanswered?.read !== undefined) this.#explain(unanswered.read);
-    const sent = performance.now();
     try {
-      const entries = await this.#database.read(ids, this.#until.at);
-      this.#times.add(performance.now() - sent);
+      const entries = await this.#trips.read(this.#database.read(ids, this.#until.at));
       for (const [i, id] of ids.entries()) this.#seen.set(id, entries[i] as Entry<Version>);
     } catch (error) {
       this.#lost = { error };
