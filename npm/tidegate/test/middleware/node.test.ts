@@ -216,3 +216,13 @@ test.each([
     expect(await call()).toBeUndefined(); // denied
   },
 );
+
+test("the type of a listener is kept: onRequest of Firebase takes one that returns nothing", async () => {
+  const onRequest = (handler: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>) => handler;
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 2, period: MINUTE } });
+  const options = { name: "api", key: "k" } as const;
+  const request = new IncomingMessage(new Socket());
+  for (const listener of [() => {}, async () => {}]) {
+    expect(await onRequest(rateLimit(limits, options, listener))(request, new ServerResponse(request))).toBeUndefined();
+  }
+});
