@@ -116,7 +116,7 @@ export const PROMISES = [
   kept(
     "a process killed at any moment loses nothing and leaves no lock",
     "crates/file/src/store.rs",
-    "                writing.txn.commit()?;\n",
+    "            writing.txn.commit()?;\n",
     "",
   ),
   kept(

@@ -11,7 +11,8 @@ const replay = (...rest) => one("replay", ...rest);
 const REPORTS = "tests/reports.rs";
 const policy = (path, find, replace) => one("policy", path, find, replace, "tests/documents.rs");
 
-const [FAULTS, SYNCS, STORE, CLOCK] = ["faults", "syncs", "store", "clock"].map((name) => `tests/${name}.rs`);
+const [FAULTS, SNAPSHOTS, SYNCS] = ["faults", "snapshots", "syncs"].map((name) => `tests/${name}.rs`);
+const [STORE, CLOCK, SIZE] = ["store", "clock", "size"].map((name) => `tests/${name}.rs`);
 const [TABLE, SHARED, SWINGS, FLOOD] = ["table", "shared", "clock", "flood"].map((name) => `tests/${name}.rs`);
 
 const block = (find, replace) => one("core", "block.rs", find, replace, "tests/laws/block.rs", "tests/vectors.rs");
@@ -33,6 +34,18 @@ export const RUST = [
   file("open.rs", "wanted.sync.unwrap_or(found.sync)", "wanted.sync.unwrap_or(DEFAULT_SYNC)", STORE),
   file("open.rs", "if aside.exists() {", "if false {", STORE),
   file("open.rs", "map_size(1 << 20).open(", "map_size(1 << 20).flags(EnvFlags::NO_SYNC).open(", SYNCS),
+  file("open.rs", "snapshot::noted_sync(folder))?", "DEFAULT_SYNC)?", SYNCS),
+  file("open.rs", "    agree(folder, wanted, settings)?;\n    Ok((env", "    Ok((env", SYNCS),
+  file("open.rs", "owner.lock_shared()", "Ok::<(), std::io::Error>(())", SYNCS),
+  file("open.rs", "if fork::forked() {", "if false {", FAULTS),
+  file("open.rs", ".max(size(folder)?);", ";", SIZE),
+  file("open.rs", '    disk::reserve(&folder.join("lock.mdb"), LOCK_BYTES)?;\n', "", SIZE),
+  file("open.rs", "LOCK_BYTES: u64 = 1 << 16", "LOCK_BYTES: u64 = 1 << 13", "src/store.rs"),
+  file("store.rs", "if change.is_none() {", "if false {", "src/store.rs"),
+  file("store.rs", "if !takes || changes.is_empty() {", "if !takes {", "src/store.rs"),
+  file("store.rs", "if !takes || changes.is_empty() {", "if changes.is_empty() {", STORE),
+  file("store.rs", "                    let _ = self.env.clear_stale_readers();\n", "", "src/store.rs"),
+  file("store.rs", "stored.state(&bucket, now), now)", "stored.state(&bucket, f64::MAX), now)", CLOCK),
   file("store.rs", "Duration::from_secs(1);", "Duration::ZERO;", "src/store.rs"),
   file("store.rs", "MdbError::MapFull | MdbError::ReadersFull", "MdbError::MapFull", "src/store.rs"),
   file("store.rs", "        self.alive()?;\n", "", FAULTS),
@@ -44,9 +57,11 @@ export const RUST = [
     "        fs::rename(&copy, &data)?;",
     SYNCS,
   ),
-  file("snapshot.rs", "if !tried(folder, turn.try_lock())? {", "if false {", FAULTS),
+  file("snapshot.rs", "if !tried(folder, turn.try_lock())? {", "if false {", SNAPSHOTS),
+  file("snapshot.rs", "if matches!(made, Ok(true)) {", "if true {", SNAPSHOTS),
+  file("snapshot.rs", "if matches!(made, Ok(true)) {", "if made.is_ok() {", SNAPSHOTS),
   file("snapshot.rs", "(last || is_due(age(&folder), tick))", "is_due(age(&folder), tick)", SYNCS),
-  file("snapshot.rs", "data.exists() && !doubtful(folder)", "data.exists()", FAULTS),
+  file("snapshot.rs", "data.exists() && !doubtful(folder)", "data.exists()", SNAPSHOTS),
   file(
     "transaction.rs",
     "map(|(state, _)| Stored::Present(state)).ok_or(Fault::Row)",
@@ -60,6 +75,8 @@ export const RUST = [
     FAULTS,
   ),
   file("transaction.rs", "self.max_keys + OWN_ROWS - 1", "self.max_keys + OWN_ROWS", STORE),
+  file("transaction.rs", "self.drop_state(key, *full_at, now)?;", "self.drop_state(key, now, now)?;", CLOCK),
+  file("transaction.rs", "(over > 0, full.is_empty(), fullest)", "(over > 0, true, fullest)", STORE),
   file("transaction.rs", "full_at < least", "full_at > least", STORE),
   file("transaction.rs", "        self.evicted += 1;\n", "", STORE),
   file("transaction.rs", "if latest != before {", "if false {", CLOCK),
@@ -75,6 +92,7 @@ export const RUST = [
   file("verify.rs", "number < 2 || number > self.last", "number < 2", FAULTS),
   file("verify.rs", "{ row::opened(key, value).is_some() }", "{ true }", FAULTS),
   file("verify.rs", "{ row::read(key, value).is_some() }", "{ true }", FAULTS),
+  file("row.rs", ".rotate_left(1)", "", "src/row.rs"),
   file("row.rs", "number(key.get(..8).unwrap_or_default())", "0", "src/row.rs"),
   // The fields of a JSON line.
   ...[

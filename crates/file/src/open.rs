@@ -23,9 +23,8 @@ use std::time::{Duration, Instant};
 
 /// How long to wait for another process that is checking the folder, or a thread that makes its last snapshot.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Room for about 1,000 concurrent reads.
+/// Room for about 1,000 concurrent reads: LMDB takes as many as the lock file has places for.
 const LOCK_BYTES: u64 = 1 << 16;
-const READERS: u32 = 1000;
 
 /// The folders that this process has open. It opens each once: LMDB's locks belong to the process, and closing a second
 /// environment would release the locks of the first.
@@ -76,8 +75,6 @@ fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
     let owner = lock::file(folder, OWNER)?;
     let alone = tried(folder, owner.try_lock())?;
     let (env, rows, settings) = if alone { first(folder, wanted)? } else { join(folder, wanted)? };
-    // LMDB created files under this process's umask.
-    private::tighten(folder)?;
     if alone {
         owner.unlock().map_err(|error| FileError::io(folder, "its lock cannot be shared", &error))?;
     }
@@ -101,7 +98,7 @@ fn environment(folder: &Path, sync: SyncMode) -> Result<Env<WithoutTls>, FileErr
         flags |= EnvFlags::NO_SYNC;
     }
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
-    options.map_size(bytes as usize).max_readers(READERS);
+    options.map_size(bytes as usize);
     let deadline = Instant::now() + PATIENCE;
     loop {
         // Safety: this process opens a folder once (see the registry), its file was checked before it is mapped, and

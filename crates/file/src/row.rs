@@ -67,5 +67,9 @@ mod tests {
             assert_eq!(read(&other, &row), None, "byte {byte} of the key");
         }
         assert_eq!(read(&key, &row[..31]), None);
+        let key: Key = std::array::from_fn(|byte| byte as u8);
+        let mut halves = key;
+        halves.rotate_left(KEY / 2);
+        assert_eq!(read(&halves, &write(&key, state, 1e12)), None, "a key with its halves swapped");
     }
 }

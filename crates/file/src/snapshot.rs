@@ -166,7 +166,6 @@ impl Keeper {
             let mut kept = 0;
             loop {
                 let last = stopped.recv_timeout(tick) != Err(RecvTimeoutError::Timeout);
-                let _ = env.clear_stale_readers();
                 let now = env.info().last_txn_id;
                 // Another process may have made one: later writes are younger than a tick.
                 if now != kept && (last || is_due(age(&folder), tick)) {

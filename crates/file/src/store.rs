@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use tidegate_core::{Decision, State};
-use tidegate_table::{All, Call, Limit, Member, Op, States, plan, plan_all};
+use tidegate_table::{All, Call, Limit, Member, States, plan, plan_all};
 
 /// How long a call waits for pages that a snapshot holds, or for a free reader slot.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -140,17 +140,14 @@ impl FileStore {
                 rows: self.rows,
                 txn: self.env.write_txn()?,
                 max_keys: u64::from(self.settings.max_keys.get()),
-                changed: false,
                 evicted: 0,
                 expired: 0,
             };
-            // On an error the transaction is dropped without a commit, so nothing is written.
+            // On an error the transaction is dropped without a commit, so nothing is written. LMDB writes no empty one.
             let result = run(&mut writing)?;
-            if writing.changed {
-                writing.txn.commit()?;
-                self.evicted.fetch_add(writing.evicted, Relaxed);
-                self.expired.fetch_add(writing.expired, Relaxed);
-            }
+            writing.txn.commit()?;
+            self.evicted.fetch_add(writing.evicted, Relaxed);
+            self.expired.fetch_add(writing.expired, Relaxed);
             Ok(result)
         })
     }
@@ -173,9 +170,6 @@ impl FileStore {
     /// # Errors
     /// Where the folder cannot be used; nothing is taken then.
     pub fn decide_many(&self, limit: &Limit, keys: &[Option<&[u8]>], call: Call) -> Result<Vec<Decision>, FileError> {
-        if call.op == Op::Check {
-            return self.reading(|states| keys.iter().map(|key| Ok(plan(states, limit, *key, &call)?.0)).collect());
-        }
         self.writing(|states| keys.iter().map(|key| states.decide(limit, *key, &call)).collect())
     }
 
@@ -236,7 +230,9 @@ impl FileStore {
 mod tests {
     use super::*;
     use crate::{Options, open};
+    use std::io::{BufRead, BufReader};
     use std::num::NonZeroU32;
+    use std::process::{Command, Stdio};
     use tidegate_core::{Config, Kind, Policy};
 
     /// A reader keeps all later pages, so the file fills.
@@ -268,11 +264,65 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("tidegate-file-readers-{}", std::process::id()));
         let store = open(&folder, Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
         let readers: Vec<_> = std::iter::from_fn(|| store.env.read_txn().ok()).collect();
+        assert!(readers.len() >= 1000, "{} readers", readers.len());
         let began = Instant::now();
         let error = store.stats().expect_err("all places are taken").to_string();
         assert!(began.elapsed() >= PATIENCE.max(Duration::from_millis(500)), "{error}");
         drop(readers);
         store.stats().expect("counts, now that there are places");
+        drop(store);
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    #[test]
+    fn a_call_that_writes_nothing_waits_for_no_writer() {
+        let folder = std::env::temp_dir().join(format!("tidegate-file-writer-{}", std::process::id()));
+        let store = open(&folder, Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
+        let config = Config { rate: 1.0, period: 1e12, ..Config::new(Kind::TokenBucket) };
+        let limit = Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"));
+        assert!(store.decide(&limit, None, Call::at(1.8e12)).expect("an answer").ok);
+        let writer = store.env.write_txn().expect("a writer");
+        let (answered, answers) = std::sync::mpsc::channel();
+        let (reader, of) = (std::sync::Arc::clone(&store), limit.clone());
+        std::thread::spawn(move || {
+            let members = [None, Some(b"ann".as_slice())].map(|key| Member::new(&of, key, 1.0, false));
+            let _ = answered.send(reader.decide(&of, None, Call::at(1.8e12)).expect("a denial").ok);
+            let _ = answered.send(reader.take_all(&members, 1.8e12, true).expect("a denial").ok);
+            let _ = answered.send(reader.take_all(&members[1..], 1.8e12, false).expect("a check").ok);
+        });
+        let answer = || answers.recv_timeout(Duration::from_secs(30)).expect("an answer while there is a writer");
+        assert_eq!([answer(), answer(), answer()], [false, false, true]);
+        drop(writer);
+        drop(store);
+        let _ = std::fs::remove_dir_all(folder);
+    }
+
+    #[test]
+    fn a_reader_that_was_killed_holds_no_pages() {
+        if let Some(folder) = std::env::var_os("TIDEGATE_READ") {
+            // In another process.
+            let store = open(Path::new(&folder), Options::default()).expect("a store");
+            let _reader = store.env.read_txn().expect("a reader");
+            println!("it reads");
+            return sleep(Duration::from_secs(600));
+        }
+        let folder = std::env::temp_dir().join(format!("tidegate-file-killed-{}", std::process::id()));
+        let store = open(&folder, Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
+        let config = Config { rate: 1e9, period: 1e12, ..Config::new(Kind::TokenBucket) };
+        let limit = Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"));
+        let take = || store.decide(&limit, None, Call::at(1.8e12)).expect("an answer");
+        take();
+        let mut reader = Command::new(std::env::current_exe().expect("this program"));
+        reader.args(["--exact", "store::tests::a_reader_that_was_killed_holds_no_pages", "--nocapture"]);
+        let mut reader = reader.env("TIDEGATE_READ", &folder).stdout(Stdio::piped()).spawn().expect("a process");
+        let output = BufReader::new(reader.stdout.take().expect("its output"));
+        assert!(output.lines().any(|line| line.expect("a line").contains("it reads")));
+        reader.kill().and_then(|()| reader.wait()).expect("its end");
+        let last = store.env.info().last_txn_id;
+        // Each takes some of the pages that the reader held; without these the file is full before.
+        while store.env.info().last_txn_id < last + 3000 {
+            take();
+        }
         drop(store);
         let _ = std::fs::remove_dir_all(folder);
     }

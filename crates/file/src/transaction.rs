@@ -64,8 +64,6 @@ pub(crate) struct Writing<'t> {
     pub(crate) rows: Rows,
     pub(crate) txn: RwTxn<'t>,
     pub(crate) max_keys: u64,
-    /// Whether there is anything to commit.
-    pub(crate) changed: bool,
     pub(crate) evicted: u64,
     pub(crate) expired: u64,
 }
@@ -85,7 +83,7 @@ impl Writing<'_> {
     }
 
     pub(crate) fn remove(&mut self, digest: Digest) -> Result<(), Fault> {
-        self.changed |= self.rows.delete(&mut self.txn, &digest.to_bytes())?;
+        self.rows.delete(&mut self.txn, &digest.to_bytes())?;
         Ok(())
     }
 
@@ -93,9 +91,7 @@ impl Writing<'_> {
         if self.rows.get(&self.txn, key)?.is_none() {
             self.make_room(key, now)?;
         }
-        self.rows.put(&mut self.txn, key, row)?;
-        self.changed = true;
-        Ok(())
+        Ok(self.rows.put(&mut self.txn, key, row)?)
     }
 
     /// Drops full states among those that follow a new state in the order of the keys; without room at least one, the

@@ -51,10 +51,25 @@ fn an_evicted_state_grants_one_capacity_and_no_more() {
     assert!(take(&store, &limit, "hot", 60.0, NOW + 10.0 * MINUTE));
     assert!(take(&store, &limit, "other", 60.0, NOW + 10.0 * MINUTE));
     assert_eq!(store.stats().expect("stats").evicted, 1);
+    assert_eq!(store.value(&limit, Some(b"hot"), NOW).expect("a value").ts(), NOW + 10.0 * MINUTE);
     // Evicted with a clock ten minutes ahead: until then the key earns nothing.
     assert!(take(&store, &limit, "hot", 60.0, NOW));
     assert!(!take(&store, &limit, "hot", 1.0, NOW + 10.0 * MINUTE));
     assert!(take(&store, &limit, "hot", 60.0, NOW + 11.0 * MINUTE));
+}
+
+#[test]
+fn a_full_state_that_is_dropped_counts_from_when_it_was_full() {
+    let folder = Temporary::new();
+    let store = folder.open_with(Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
+    let limit = limit(&store);
+    assert!(take(&store, &limit, "hot", 1.0, NOW));
+    // Full a second later, and dropped after ten minutes.
+    assert!(take(&store, &limit, "other", 1.0, NOW + 10.0 * MINUTE));
+    let stats = store.stats().expect("stats");
+    assert_eq!((stats.expired, stats.evicted), (1, 0));
+    let value = |now| store.value(&limit, Some(b"hot"), now).expect("a value").ts() - NOW;
+    assert_eq!([value(NOW), value(NOW + 2000.0)], [1000.0, 2000.0]);
 }
 
 #[test]

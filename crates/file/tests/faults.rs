@@ -5,19 +5,10 @@ mod temporary;
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-use temporary::{NOW, Temporary, bucket, every, granted};
-use tidegate_file::{Options, SyncMode, open};
+use std::time::Duration;
+use temporary::{NOW, Temporary, bucket, granted, write};
+use tidegate_file::{Options, open};
 use tidegate_table::Call;
-
-fn write(folder: &Temporary, keys: usize) {
-    let store = folder.open();
-    let limit = bucket(&store, 3.0);
-    for i in 0..keys {
-        assert_eq!(granted(&store, &limit, &format!("key {i}"), 1), 1);
-    }
-    store.reset(&limit, Some(b"key 0")).expect("a reset");
-}
 
 /// A folder with 400 keys, and its data file.
 fn written() -> (Temporary, PathBuf, Vec<u8>) {
@@ -191,124 +182,6 @@ fn a_truncated_or_foreign_file_is_reported_as_corrupt() {
 }
 
 #[test]
-fn after_a_power_cut_the_last_snapshot_is_restored() {
-    let folder = Temporary::new();
-    write(&folder, 50);
-    // Later writes are in no snapshot.
-    let snapshot = fs::read(folder.0.join("snapshot.mdb")).expect("a snapshot");
-    let store = folder.open_with(Options { max_keys: None, sync: Some(every(1000)) }).expect("a store");
-    assert_eq!(granted(&store, &bucket(&store, 3.0), "key 7", 2), 2);
-    drop(store);
-    // In the same run of the system, the writes of a killed process are kept.
-    let store = folder.open();
-    assert_eq!(granted(&store, &bucket(&store, 3.0), "key 7", 1), 0);
-    drop(store);
-    // Another run of the system, with pages of different moments.
-    fs::write(folder.0.join("snapshot.mdb"), &snapshot).expect("a file");
-    fs::write(folder.0.join("run"), "another run\nevery 1000 ms\n").expect("a file");
-    let mut data = fs::read(folder.0.join("data.mdb")).expect("a file");
-    data[8192..].fill(0x5a);
-    fs::write(folder.0.join("data.mdb"), &data).expect("a file");
-    let store = folder.open();
-    assert_eq!(granted(&store, &bucket(&store, 3.0), "key 7", 3), 2);
-    drop(store);
-    // Without a snapshot, every state is younger than the interval and may be lost.
-    fs::remove_file(folder.0.join("snapshot.mdb")).expect("a file");
-    fs::write(folder.0.join("run"), "another run\nevery 1000 ms\n").expect("a file");
-    let store = folder.open();
-    assert_eq!(store.stats().expect("stats").keys, 0);
-}
-
-#[test]
-fn a_write_is_followed_by_a_snapshot_and_without_one_none_is_made() {
-    let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: None, sync: Some(every(20)) }).expect("a store");
-    let snapshot = folder.0.join("snapshot.mdb");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let made = || {
-        while !snapshot.exists() {
-            assert!(Instant::now() < deadline, "no snapshot: {:?}", store.stats());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
-    // Of the settings, which opening writes.
-    made();
-    fs::remove_file(&snapshot).expect("a file");
-    assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 2);
-    made();
-    assert_eq!(store.stats().expect("stats").sync_error, None);
-    fs::remove_file(&snapshot).expect("a file");
-    drop(store);
-    assert!(!snapshot.exists());
-}
-
-#[test]
-fn a_data_file_without_a_note_of_its_run_is_kept_and_a_missing_one_is_made() {
-    let folder = Temporary::new();
-    write(&folder, 5);
-    // A backup of the data file alone.
-    for name in ["run", "snapshot.mdb"] {
-        fs::remove_file(folder.0.join(name)).expect("a file");
-    }
-    let store = folder.open();
-    assert_eq!(granted(&store, &bucket(&store, 3.0), "key 4", 3), 2);
-    drop(store);
-    // Removed before the first snapshot.
-    for name in ["data.mdb", "snapshot.mdb"] {
-        fs::remove_file(folder.0.join(name)).expect("a file");
-    }
-    assert_eq!(folder.open().stats().expect("stats").keys, 0);
-}
-
-#[test]
-fn a_snapshot_that_fails_is_reported_until_one_is_made() {
-    let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: None, sync: Some(every(3)) }).expect("a store");
-    let limit = bucket(&store, 1e9);
-    let blocked = folder.0.join("snapshot.tmp");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let until = |fails: bool| loop {
-        let error = store.stats().expect("stats").sync_error;
-        if error.is_some() == fails {
-            return error;
-        }
-        assert!(Instant::now() < deadline, "{error:?}");
-        granted(&store, &limit, "ann", 1);
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    // The snapshot before may have this name until it is renamed.
-    while fs::create_dir(&blocked).is_err() {
-        assert!(Instant::now() < deadline);
-    }
-    let error = until(true).expect("an error");
-    assert!(error.contains("a snapshot cannot be written"), "{error}");
-    fs::remove_dir(&blocked).expect("our own folder");
-    assert_eq!(until(false), None);
-}
-
-#[test]
-fn no_snapshot_is_made_while_another_process_makes_one() {
-    let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: None, sync: Some(every(3_600_000)) }).expect("a store");
-    let turn = fs::File::create(folder.0.join("snapshot.lock")).expect("a file");
-    turn.lock().expect("a lock");
-    drop(store);
-    assert!(!folder.0.join("snapshot.mdb").exists());
-}
-
-#[test]
-fn a_folder_that_is_always_synced_loses_nothing_and_has_no_snapshot() {
-    let folder = Temporary::new();
-    let store = folder.open_with(Options { max_keys: None, sync: Some(SyncMode::Always) }).expect("a store");
-    assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 2);
-    drop(store);
-    fs::write(folder.0.join("run"), "another run\nalways\n").expect("a file");
-    let store = folder.open();
-    assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 1);
-    assert!(!folder.0.join("snapshot.mdb").exists());
-}
-
-#[test]
 fn a_path_that_is_a_file_is_rejected_with_the_remedy() {
     let folder = Temporary::new();
     fs::write(&folder.0, "a file").expect("a file");
@@ -334,11 +207,12 @@ fn a_forked_child_is_refused_and_its_parent_goes_on() {
     let store = folder.open();
     let limit = bucket(&store, 3.0);
     assert_eq!(granted(&store, &limit, "ann", 1), 1);
-    // Safety: the child calls only `decide` and `_exit`, and runs no destructor of the parent.
+    // Safety: the child calls only `decide`, `open` and `_exit`, and runs no destructor of the parent.
     let status = unsafe {
         match libc::fork() {
             0 => {
-                let refused = store.decide(&limit, Some(b"ann"), Call::at(NOW)).is_err();
+                let refused = store.decide(&limit, Some(b"ann"), Call::at(NOW)).is_err()
+                    && folder.open_with(Options::default()).is_err_and(|error| error.contains("forked"));
                 libc::_exit(if refused { 7 } else { 1 })
             }
             child => {

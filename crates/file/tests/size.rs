@@ -1,4 +1,4 @@
-//! The size of the data file, on the disk and where the process may not write so much. One test, since the limit is that of
+//! The size of the mapped files, on the disk and where the process may not write so much. One test, since the limit is that of
 //! the process.
 #![cfg(target_os = "linux")]
 
@@ -11,14 +11,24 @@ use temporary::{Temporary, bucket, granted};
 use tidegate_file::Options;
 
 #[test]
-fn all_blocks_of_the_data_file_are_reserved_or_the_folder_is_refused() {
+fn all_blocks_of_mapped_files_are_reserved_or_the_folder_is_refused() {
     let options = Options { max_keys: Some(NonZeroU32::MIN), sync: None };
     let folder = Temporary::new();
     let store = folder.open_with(options).expect("a store");
     let bytes = store.stats().expect("stats").bytes;
-    let found = std::fs::metadata(folder.0.join("data.mdb")).expect("a file");
-    assert_eq!(found.len(), bytes);
-    assert!(found.blocks() * 512 >= bytes, "{found:?}");
+    let reserved = |name: &str| {
+        let found = std::fs::metadata(folder.0.join(name)).expect("a file");
+        assert!(found.blocks() * 512 >= found.len(), "{name}: {found:?}");
+        found.len()
+    };
+    assert_eq!(reserved("data.mdb"), bytes);
+    assert!(reserved("lock.mdb") > 0);
+    drop(store);
+    // As a copy that leaves out zeros, of a file that is larger than this `max_keys` needs.
+    let data = std::fs::OpenOptions::new().write(true).open(folder.0.join("data.mdb")).expect("a file");
+    data.set_len(bytes + (1 << 20)).expect("a length");
+    drop(folder.open_with(options).expect("a store"));
+    assert_eq!(reserved("data.mdb"), bytes + (1 << 20));
 
     let limit = getrlimit(Resource::Fsize);
     let allow = |bytes| setrlimit(Resource::Fsize, Rlimit { current: Some(bytes), ..limit }).expect("a lower limit");

@@ -113,9 +113,9 @@ fn without_room_the_fullest_of_all_states_goes_where_they_are_few() {
 
 #[test]
 fn a_new_state_drops_at_most_four_full_ones_and_each_once() {
-    for (states, dropped) in [(20, 4), (3, 3)] {
+    for (states, max_keys, dropped) in [(20, 100, 4), (3, 100, 3), (20, 20, 4)] {
         let folder = Temporary::new();
-        let store = folder.open();
+        let store = folder.open_with(Options { max_keys: NonZeroU32::new(max_keys), sync: None }).expect("a store");
         let limit = bucket(&store, 10.0);
         for i in 0..states {
             granted(&store, &limit, &format!("key {i}"), 1);
@@ -123,7 +123,7 @@ fn a_new_state_drops_at_most_four_full_ones_and_each_once() {
         // All are full by then.
         store.decide(&limit, Some(b"late"), Call::at(NOW + 3.6e6)).expect("an answer");
         let stats = store.stats().expect("stats");
-        assert_eq!((stats.expired, stats.keys), (dropped, states + 1 - dropped));
+        assert_eq!((stats.expired, stats.evicted, stats.keys), (dropped, 0, states + 1 - dropped));
     }
 }
 

@@ -6,9 +6,11 @@ mod temporary;
 
 use std::ffi::{c_int, c_void};
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 use temporary::{Temporary, bucket, every, granted};
-use tidegate_file::{Options, SyncMode};
+use tidegate_file::{Options, SyncMode, open};
 
 /// The names of the files synced so far, and `map` for a mapped one. A renamed file has the name at its sync.
 static SYNCED: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -66,9 +68,22 @@ fn in_folder(folder: &Temporary) -> &str {
     folder.0.file_name().and_then(|name| name.to_str()).expect("a name")
 }
 
+/// Of another process, which joins the folder.
+fn joins(folder: &Path) {
+    let open = |sync| open(folder, Options { max_keys: None, sync });
+    let error = open(Some(every(1000))).expect_err("other settings").to_string();
+    assert!(error.contains("it is open with `sync` always, and every 1000 ms was requested"), "{error}");
+    let store = open(None).expect("a store");
+    let synced = synced(|| assert_eq!(granted(&store, &bucket(&store, 3.0), "of another process", 1), 1));
+    assert!(named(&synced, "map") + named(&synced, "data.mdb") > 0, "{synced:?}");
+}
+
 /// One test, since the record is that of the process.
 #[test]
 fn each_commit_is_synced_or_a_snapshot_of_it() {
+    if let Some(folder) = std::env::var_os("TIDEGATE_JOINED") {
+        return joins(Path::new(&folder));
+    }
     let folder = Temporary::new();
     let always = || folder.open_with(Options { max_keys: None, sync: Some(SyncMode::Always) }).expect("a store");
     let hourly = || folder.open_with(Options { max_keys: None, sync: Some(every(3_600_000)) }).expect("a store");
@@ -87,6 +102,10 @@ fn each_commit_is_synced_or_a_snapshot_of_it() {
     }
     let denied = synced(|| assert_eq!(granted(&store, &limit, "ann", 1), 0));
     assert_eq!(denied, [""; 0], "a denial writes nothing");
+    let mut other = Command::new(std::env::current_exe().expect("this program"));
+    other.args(["--exact", "each_commit_is_synced_or_a_snapshot_of_it", "--nocapture"]);
+    assert!(other.env("TIDEGATE_JOINED", &folder.0).status().expect("a process").success());
+    assert_eq!(granted(&store, &limit, "of another process", 3), 2);
     drop(store);
 
     // The second time there is a snapshot, which is not an hour old.

@@ -52,3 +52,13 @@ pub(crate) fn granted(store: &FileStore, limit: &Limit, key: &str, calls: usize)
     let ok = |_: &usize| store.decide(limit, Some(key.as_bytes()), Call::at(NOW)).expect("an answer").ok;
     (0..calls).filter(ok).count()
 }
+
+/// Takes a token of each key, and resets the first.
+pub(crate) fn write(folder: &Temporary, keys: usize) {
+    let store = folder.open();
+    let limit = bucket(&store, 3.0);
+    for i in 0..keys {
+        assert_eq!(granted(&store, &limit, &format!("key {i}"), 1), 1);
+    }
+    store.reset(&limit, Some(b"key 0")).expect("a reset");
+}
