@@ -49,12 +49,11 @@ export function rateLimit<
   N extends string,
   R extends AnyRequest = IncomingMessage,
   W extends AnyResponse = ServerResponse,
-  T = void,
 >(
   limiter: Limiter<N>,
   options: NodeOptions<NoInfer<N>, R, W>,
-  listener: (request: LimitedRequest<R>, response: W) => T,
-): (request: R, response: W) => T | undefined | Promise<Awaited<T> | undefined> {
+  listener: (request: LimitedRequest<R>, response: W) => unknown,
+): (request: R, response: W) => void {
   const made = gate(limiter, options);
   checkHandler("listener", listener);
   return (request, response) => {
@@ -64,7 +63,7 @@ export function rateLimit<
       response.end();
     };
     const allowed = () => decide(made, options.denied, request, response, undefined);
-    return goOn(allowed, () => listener(request as LimitedRequest<R>, response), fail) as T;
+    return goOn(allowed, () => listener(request as LimitedRequest<R>, response), fail);
   };
 }
 
