@@ -2,12 +2,12 @@
 import type { AsyncStore, Store } from "../stores/contract.ts";
 import { Leases } from "./lease/leases.ts";
 import { checkLease } from "./lease/options.ts";
-import { type Batch, type Fast, ResilientStore, type Settings } from "./resilience.ts";
+import { type Batching, type Fast, ResilientStore, type Settings } from "./resilience.ts";
 import { resilientSync } from "./resilience-sync.ts";
 
 /** A store that always decides, on leased tokens where it leases. */
 export interface Layered {
-  readonly store: Store & Partial<Batch & Fast>;
+  readonly store: Store & Partial<Batching & Fast>;
   readonly leases?: Leases;
 }
 

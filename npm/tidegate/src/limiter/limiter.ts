@@ -44,7 +44,7 @@ import type { Leases } from "./lease/leases.ts";
 import { configOf } from "../limit/evaluator.ts";
 import { callLimit, Limit } from "../limit/limit.ts";
 import type { Layered, layers as Layers } from "./layers.ts";
-import type { Batch, Fast, InMemory } from "./resilience.ts";
+import type { Batching, Fast, InMemory } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
 import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
 
@@ -101,7 +101,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   readonly names: readonly N[];
   readonly #limits: Limits;
   /** The store behind the layers that handle its failures, and leases. */
-  readonly #layered: Store & Partial<Batch>;
+  readonly #layered: Store & Partial<Batching>;
   readonly #fast: Fast | undefined;
   readonly #leases: Leases | undefined;
   readonly #now: (() => number) | undefined;

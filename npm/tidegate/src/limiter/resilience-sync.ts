@@ -8,15 +8,15 @@ import { opOf } from "../limit/evaluator.ts";
 import type { Call, SyncStore } from "../stores/contract.ts";
 import { Fallback } from "./fallback.ts";
 import { Outages } from "./outages.ts";
-import type { Batch, Fast, Settings } from "./resilience.ts";
+import type { Batching, Fast, Settings } from "./resilience.ts";
 
 /** The only node of a synchronous store. */
 const NODE = "";
 
 export function resilientSync(
-  store: SyncStore & Partial<Fast & Batch>,
+  store: SyncStore & Partial<Fast & Batching>,
   settings: Omit<Settings, "timeout">,
-): SyncStore & Partial<Fast & Batch> {
+): SyncStore & Partial<Fast & Batching> {
   const fallback = new Fallback(settings.onStoreError, settings.denied);
   const outages = new Outages(store.name, settings.log);
 
@@ -38,7 +38,7 @@ export function resilientSync(
     }
   }
 
-  const guarded: SyncStore & Partial<Fast & Batch> = {
+  const guarded: SyncStore & Partial<Fast & Batching> = {
     name: store.name,
     sync: true,
     decide: (call, now) =>
@@ -74,7 +74,7 @@ export function resilientSync(
     guarded.decideMany = (limit, keys, count, now) =>
       attempt(
         [{ limit }],
-        () => (store as Batch).decideMany(limit, keys, count, now),
+        () => (store as Batching).decideMany(limit, keys, count, now),
         (cause) => keys.map((key) => fallback.one({ op: "take", limit, key, count, reserve: false }, now, cause)),
       );
   }

@@ -38,7 +38,7 @@ export interface Settings {
 }
 
 /** A store of this package that takes many keys in one call. */
-export interface Batch {
+export interface Batching {
   decideMany(limit: Limit, keys: readonly string[], count: number, now: number | undefined): Decision[];
 }
 /** A store of this package that takes a call without an object for it. */
@@ -54,13 +54,13 @@ export interface InMemory {
 const LONGEST_CONNECT = 2000;
 
 /** An operation on the store, as errors name it. */
-interface Operation {
+interface NamedOperation {
   readonly operation: string;
   readonly targets: readonly Target[];
 }
 
 /** An operation on the store, and what takes the place of its result where the store fails. */
-interface Task<T> extends Operation {
+interface Task<T> extends NamedOperation {
   send(deadline: Deadline): Promise<T>;
   /** Returns a result without the store, or throws the cause. */
   without(cause: unknown): T;
@@ -274,11 +274,11 @@ export class ResilientStore implements AsyncStore {
     return targets.reduce((least, { limit }) => Math.min(least, limit.timeout ?? this.#timeout), Infinity);
   }
 
-  #noAnswer(timeout: number, of: Operation): NoAnswer {
+  #noAnswer(timeout: number, of: NamedOperation): NoAnswer {
     return new NoAnswer(`no answer within ${timeout} ms`, this.#detailsOf(of));
   }
 
-  #detailsOf({ operation, targets }: Operation): StoreErrorDetails {
+  #detailsOf({ operation, targets }: NamedOperation): StoreErrorDetails {
     return { store: this.name, operation, identity: idsOf(targets).join(",") };
   }
 }
