@@ -188,7 +188,7 @@ export const CALLERS = [
   one("cli/commands/headers.ts", 'if (text(args, "rule") !== undefined) throw', "if (false) throw", cli("headers")),
   one("cli/described-limit.ts", "config: tier.limit.config", "config: rule.limit.config", cli("check")),
   one("cli/commands/migrate.ts", 'if (storeKind(url, ["postgres"]) !== "postgres") {', "if (false) {", cli("migrate")),
-  one("cli/commands/operate.ts", "  await operation.run?.(trial, name, target, own);\n", "", cli("operate")),
+  one("cli/commands/operate.ts", "  await command.run?.(trial, name, target, own);\n", "", cli("operate")),
   one("cli/commands/operate.ts", 'kind === "file" && !terminal', 'kind === "file" && terminal', cli("operate")),
   one("cli/key-state.ts", "value < 0 ?", "value <= 0 ?", cli("operate")),
   one("cli/key-state.ts", "/[\\p{C}\\p{Zl}\\p{Zp}]/gu", "/[\\p{Zl}\\p{Zp}]/gu", cli("operate")),

@@ -14,7 +14,7 @@ const TIMEOUT = 10_000;
 type Name = "get" | "reset" | "give" | "charge" | "block" | "unblock";
 
 /** A command. `run` changes the key, before its state is printed. */
-interface Operation {
+interface KeyCommand {
   readonly name: Name;
   readonly summary: string;
   /** What it does, as a sentence; the state is printed after it. */
@@ -24,7 +24,7 @@ interface Operation {
   run?(limits: Limiter<string, Store>, name: string, target: Target, own: number): Promise<unknown>;
 }
 
-const OPERATIONS: readonly Operation[] = [
+const COMMANDS: readonly KeyCommand[] = [
   {
     name: "get",
     summary: "print the state of one key on a store",
@@ -66,7 +66,7 @@ const OPERATIONS: readonly Operation[] = [
   },
 ];
 
-function helpOf({ name, does, own }: Operation): string {
+function helpOf({ name, does, own }: KeyCommand): string {
   const [option, about] = own ?? [];
   const sample = option === "for" ? " --for 15m" : "";
   const ownLine =
@@ -143,38 +143,38 @@ function urlOf(args: Arguments, command: string, terminal: Terminal): string {
   return url;
 }
 
-/** The number of the operation's own option, checked before the store is opened. */
-function ownNumber(args: Arguments, { name, own }: Operation): number {
+/** The number of the command's own option, checked before the store is opened. */
+function ownNumber(args: Arguments, { name, own }: KeyCommand): number {
   if (own?.[0] !== "for") return number(args, "count") ?? 1;
   const length = span(args, "for");
   if (length === undefined) throw new UsageError(`${name} needs --for, how long; such as --for 15m`);
   return length;
 }
 
-async function operate(operation: Operation, args: Arguments, terminal: Terminal): Promise<number> {
-  const { name: command } = operation;
+async function operate(command: KeyCommand, args: Arguments, terminal: Terminal): Promise<number> {
   const [name, ...values] = args.positionals;
-  if (name === undefined) throw new UsageError(`${command} needs the name of a limit; see tidegate help ${command}`);
-  const url = urlOf(args, command, terminal);
+  if (name === undefined)
+    throw new UsageError(`${command.name} needs the name of a limit; see tidegate help ${command.name}`);
+  const url = urlOf(args, command.name, terminal);
   const hasDocument = text(args, "policy") !== undefined;
-  const limit = hasDocument ? documentLimit(args, terminal, "limit", name) : numbersLimit(args, command, name);
+  const limit = hasDocument ? documentLimit(args, terminal, "limit", name) : numbersLimit(args, command.name, name);
   const given = givenKey(args, values);
   const key = storedKey(limit, given);
   const target = { ...(key === undefined ? {} : { key }), config: limit.config } as Target;
-  const own = ownNumber(args, operation);
+  const own = ownNumber(args, command);
   // On a store in memory: what is wrong with the call is an error before the real one is opened.
   const trial = defineLimits({}) as unknown as Limiter<string, Store>;
-  await operation.run?.(trial, name, target, own);
-  const count = command === "get" ? own : 1;
+  await command.run?.(trial, name, target, own);
+  const count = command.name === "get" ? own : 1;
   await readState(trial, name, target, given, count);
 
   const settings = { prefix: text(args, "prefix"), schema: text(args, "schema") };
   const opened = await openStore(url, clients, settings);
   try {
     const limits = defineLimits({}, { store: opened.store, timeout: TIMEOUT, log: QUIET }) as unknown as typeof trial;
-    await operation.run?.(limits, name, target, own);
+    await command.run?.(limits, name, target, own);
     const state = await readState(limits, name, target, given, count).catch((error: unknown) => {
-      if (operation.run !== undefined) terminal.err(`tidegate: ${command} is done; its state cannot be read`);
+      if (command.run !== undefined) terminal.err(`tidegate: ${command.name} is done; its state cannot be read`);
       throw error;
     });
     if (flag(args, "json")) terminal.out(JSON.stringify(state, undefined, 2));
@@ -191,17 +191,17 @@ const QUIET = { error: () => {}, info: () => {} };
 const OPTIONS = ["store", "key", "prefix", "schema", "policy", "tier", ...LIMIT_OPTIONS] as const;
 
 /** `tidegate get`, `reset`, `give`, `charge`, `block` and `unblock`. */
-export const operations: readonly Command[] = OPERATIONS.map((operation) => {
-  const { name, summary, own } = operation;
+export const operations: readonly Command[] = COMMANDS.map((command) => {
+  const { name, summary, own } = command;
   const texts = [...OPTIONS, ...(own === undefined ? [] : [own[0]])];
   return {
     name,
     summary,
-    help: helpOf(operation),
+    help: helpOf(command),
     options: {
       ...Object.fromEntries(texts.map((one) => [one, { type: "string" }] as const)),
       json: { type: "boolean" },
     },
-    run: (args, terminal) => operate(operation, args, terminal),
+    run: (args, terminal) => operate(command, args, terminal),
   };
 });
