@@ -201,16 +201,16 @@ export class Pipeline {
     if (entries.length === 1 && entry.requests.length === 1) {
       // The usual call, without the lists that several need.
       const [request] = entry.requests as [Request];
-      const step = stepOf(request, reply.before[0] as Before, now);
-      if (step instanceof StoreError) throw step;
-      checkGranted(reply, step.decision.ok ? 1 : 0);
-      this.#onAnswer(request, step, mark.steady, passed);
-      entry.resolve([step]);
+      const outcome = outcomeOf(request, reply.before[0] as Before, now);
+      if (outcome instanceof StoreError) throw outcome;
+      checkGranted(reply, outcome.decision.ok ? 1 : 0);
+      this.#onAnswer(request, outcome, mark.steady, passed);
+      entry.resolve([outcome]);
       return;
     }
     const held = new Map<string, Before>();
     for (let i = keys.length - 1; i >= 0; i--) held.set(keys[i] as string, reply.before[i] as Before);
-    const outcomes = entries.map(({ requests }) => outcomeOf(requests, held, now));
+    const outcomes = entries.map(({ requests }) => outcomesOf(requests, held, now));
     let granted = 0;
     for (const outcome of outcomes) {
       if (!(outcome instanceof StoreError)) for (const { decision } of outcome) if (decision.ok) granted++;
@@ -218,11 +218,11 @@ export class Pipeline {
     checkGranted(reply, granted);
     for (let i = 0; i < entries.length; i++) {
       const { requests, resolve, reject } = entries[i] as Entry;
-      const outcome = outcomes[i] as Step[] | StoreError;
+      const outcome = outcomes[i] as Outcome[] | StoreError;
       if (outcome instanceof StoreError) reject(outcome);
       else {
         for (let at = 0; at < requests.length; at++) {
-          this.#onAnswer(requests[at] as Request, outcome[at] as Step, mark.steady, passed);
+          this.#onAnswer(requests[at] as Request, outcome[at] as Outcome, mark.steady, passed);
         }
         resolve(outcome);
       }
@@ -231,12 +231,12 @@ export class Pipeline {
 }
 
 /** An answer, and what the key holds after it. */
-interface Step extends Answer {
+interface Outcome extends Answer {
   readonly after: State | null;
 }
 
 /** What the script did on this key, or the error of a key that holds no state. */
-function stepOf(request: Request, found: Before, now: number): Step | StoreError {
+function outcomeOf(request: Request, found: Before, now: number): Outcome | StoreError {
   const { limit, rule } = request;
   const isReset = rule.op === "reset";
   const before = isReset ? null : found;
@@ -246,17 +246,18 @@ function stepOf(request: Request, found: Before, now: number): Step | StoreError
 }
 
 /** What the script did for an entry, by what its keys held; that is updated. */
-function outcomeOf(requests: readonly Request[], held: Map<string, Before>, now: number): Step[] | StoreError {
-  const steps: Step[] = [];
+function outcomesOf(requests: readonly Request[], held: Map<string, Before>, now: number): Outcome[] | StoreError {
+  const outcomes: Outcome[] = [];
   for (const request of requests) {
-    const step = stepOf(request, held.get(request.redisKey) as Before, now);
-    if (step instanceof StoreError) return step;
-    steps.push(step);
+    const outcome = outcomeOf(request, held.get(request.redisKey) as Before, now);
+    if (outcome instanceof StoreError) return outcome;
+    outcomes.push(outcome);
   }
-  if (steps.every(({ decision }) => decision.ok)) {
-    for (let i = 0; i < steps.length; i++) held.set((requests[i] as Request).redisKey, (steps[i] as Step).after);
+  if (outcomes.every(({ decision }) => decision.ok)) {
+    for (let i = 0; i < outcomes.length; i++)
+      held.set((requests[i] as Request).redisKey, (outcomes[i] as Outcome).after);
   }
-  return steps;
+  return outcomes;
 }
 
 /** No sound server differs from the core. */
