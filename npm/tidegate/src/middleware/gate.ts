@@ -154,7 +154,7 @@ export class Gate<R> {
 
   #take(request: R, taken: Taken): Pending<Admission<R> | undefined> {
     if (isOne(taken)) {
-      return follow(this.#limiter.limit(taken.name, optionsOf(taken)) as Pending<Decision>, (decided) =>
+      return follow(this.#limiter.limit(taken.name, callOptions(taken)) as Pending<Decision>, (decided) =>
         this.#admission(request, [taken], decided),
       );
     }
@@ -198,7 +198,7 @@ export class Gate<R> {
 }
 
 /** The options of a call. Field by field, since they are made for each request: a rest pattern takes longer. */
-function optionsOf({ key, count, reserve, config }: LimitRequest<string>): LimitOptions {
+function callOptions({ key, count, reserve, config }: LimitRequest<string>): LimitOptions {
   return key === undefined ? { count, reserve, config } : { key, count, reserve, config };
 }
 
