@@ -32,8 +32,15 @@ const STORES: Readonly<Record<string, (fail: () => Promise<never>) => Store>> = 
 
 test.each(
   Object.keys(STORES).flatMap((name) => [
-    ...["message", "name", "code", "cause"].map((field) => [name, field, () => unreadable(field)] as const),
+    ...["message", "name", "code", "cause", "errors", "constructor"].map(
+      (field) => [name, field, () => unreadable(field)] as const,
+    ),
     [name, "proxy", revoked] as const,
+    [
+      name,
+      "proxy that is the cause of the cause",
+      () => new Error("a", { cause: new Error("b", { cause: revoked() }) }),
+    ] as const,
   ]),
 )(
   "%s, whose client rejects with an error that cannot be read (%s): the call is degraded, with a line in the log",

@@ -42,11 +42,19 @@ export function showInstead(value: unknown): string {
 export const showBinding = (value: unknown, setting: string): string =>
   value === undefined ? `undefined; add this binding to \`${setting}\` in wrangler.jsonc` : showInstead(value);
 
-/** Whatever a client threw, or an error in the place of one that cannot be read: a revoked proxy, or a getter that throws. */
+/** What is read of a thrown value, beside its message. */
+type Thrown = { name?: unknown; code?: unknown; cause?: Thrown } | undefined;
+/** Errors of a chain of causes that are read, such as those around a driver's. */
+const MOST_CAUSES = 5;
+
+/**
+ * Whatever a client threw, or an error in the place of one that cannot be read: a revoked proxy, or a getter that throws,
+ * of its causes too.
+ */
 export function readable(error: unknown): unknown {
   try {
-    const { message, name, code, cause } = Object(error);
-    void [message, name, code, cause];
+    let at = error as Thrown;
+    for (let left = MOST_CAUSES; left--; at = at?.cause) void [messageOf(at), at?.name, at?.code];
     return error;
   } catch {
     return new Error("an error that cannot be read");
