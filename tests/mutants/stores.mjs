@@ -19,6 +19,7 @@ const steps = of("steps.ts", ...unit("swap", "transactional"));
 const turns = of("turns.ts", ...unit("turns", "transactional"));
 const transactional = of("transactional.ts", ...unit("transactional"));
 const spread = of("spread.ts", ...unit("spread"));
+const object = (file) => of(file, ...unit("durable-object"));
 const record = of("record.ts", ...server("dynamodb/suite"));
 const memcachedClient = of("memcached/client.ts", ...server("memcached/keys"));
 const table = of("table.ts", ...server("mysql/rows", "sqlite/rows"));
@@ -143,6 +144,11 @@ export const STORES = [
   spread('"charge", count / limit.policy.shards)', '"charge", count)'),
   spread("decision.ok || count <= tolerance ?", "true ?"),
 
+  object("durable-object.ts")("if (deadline !== undefined && last.has(place)) deadline.why = LITTLE_TIME;", ""),
+  object("durable-object.ts")("if (last.get(place) === deadline) last.delete(place);", ""),
+  object("durable-object/wire.ts")("Object(error).overloaded === true", "false"),
+  object("durable-object/wire.ts")('error instanceof KeyError ? "key" : "store"', '"store"'),
+  object("durable-object/object.ts")("if (performance.now() < until) return", "return"),
   record("if (!LONE_SURROGATE.test(id)) return id;", "return id;"),
   memcachedClient("if (key.length > KEY_MOST) return", "if (key.length > 1e9) return"),
   memcachedClient('.padStart(2, "0")', ""),

@@ -26,6 +26,7 @@ import {
 } from "./durable-object/wire.ts";
 import { wellFormed } from "./record.ts";
 import { shardsOf } from "./spread.ts";
+import { LITTLE_TIME } from "./turns.ts";
 
 export { TidegateObject } from "./durable-object/object.ts";
 export type { ObjectContext, ObjectNamespace, ObjectStorage } from "./durable-object/shapes.ts";
@@ -119,6 +120,20 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     return objectOf(limit, key, limit.policy.shards > 1 ? 0 : undefined);
   }
 
+  /** The last call that is out, by its place. */
+  const last = new Map<string, Deadline>();
+
+  /** Marks a call behind another that is out: an object runs one after another, and its waiting calls are no outage. */
+  async function inTurn<T>(place: string, deadline: Deadline, call: () => Promise<T>): Promise<T> {
+    if (deadline !== undefined && last.has(place)) deadline.why = LITTLE_TIME;
+    last.set(place, deadline);
+    try {
+      return await call();
+    } finally {
+      if (last.get(place) === deadline) last.delete(place);
+    }
+  }
+
   /** One call on one limit: one request to an object. Where shards are apart, that object calls the others. */
   async function run(
     operation: "decide" | "reset" | "getValue",
@@ -129,14 +144,17 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     const { limit, key } = call;
     const request: Request = { operation, calls: [sent(call)], now };
     const objects = objectsOf(limit, key);
-    if (objects === undefined) return (await send(placeOf(limit, key), request, deadline))?.answer;
-    if (!alone) {
-      const random = Math.random();
-      const reply = await send(objects[pick(limit, random)[0]] as string, { ...request, objects, random }, deadline);
-      if (reply !== undefined) return reply.answer;
-      alone = true;
-    }
-    return onShards(request, objects, send, deadline);
+    const place = placeOf(limit, key);
+    return inTurn(place, deadline, async () => {
+      if (objects === undefined) return (await send(place, request, deadline))?.answer;
+      if (!alone) {
+        const random = Math.random();
+        const reply = await send(objects[pick(limit, random)[0]] as string, { ...request, objects, random }, deadline);
+        if (reply !== undefined) return reply.answer;
+        alone = true;
+      }
+      return onShards(request, objects, send, deadline);
+    });
   }
 
   return {
@@ -162,7 +180,8 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
         const got = objects.size > 1 ? `${objects.size} objects` : "shards in objects of their own";
         throw new InputError("requests", rule, calls, got);
       }
-      const reply = await send(first, { operation: "decideAll", calls: calls.map(sent), now }, deadline);
+      const request: Request = { operation: "decideAll", calls: calls.map(sent), now };
+      const reply = await inTurn(first, deadline, () => send(first, request, deadline));
       const all = reply?.answer as WireAll;
       return { ...all, decisions: all.decisions.map((one, i) => withPolicy(one, (calls[i] as Call).limit)) };
     },

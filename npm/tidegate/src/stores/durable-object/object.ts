@@ -4,7 +4,7 @@ import { messageOf } from "../../limit/errors.ts";
 import { shardingBy } from "../../limit/shards.ts";
 import { dropAtOf, readRecord, wellFormed, writeRecord } from "../record.ts";
 import { Steps, type Transaction } from "../steps.ts";
-import { Turns } from "../turns.ts";
+import { NOT_SENT, Turns } from "../turns.ts";
 import type { ObjectContext, ObjectNamespace, ObjectStorage, ObjectStub } from "./shapes.ts";
 import {
   type Answer,
@@ -102,7 +102,7 @@ export class TidegateObject extends Base {
     try {
       const answer = await this.#turns.run(OBJECT, () => {
         if (performance.now() < until) return this.#answer(request);
-        return Promise.reject(new Error("the call was not run: its deadline passed while earlier calls ran"));
+        return Promise.reject(NOT_SENT);
       });
       return { answer };
     } catch (error) {

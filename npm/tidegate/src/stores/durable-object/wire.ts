@@ -5,6 +5,7 @@ import { InputError, isInputError, isStoreError, messageOf, StoreError } from ".
 import { callLimit } from "../../limit/limit.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call, Deadline, Op } from "../contract.ts";
+import { KeyError } from "../failure.ts";
 import { decide, getValue, type Shards } from "../spread.ts";
 
 export const NAME = "durable-object";
@@ -71,8 +72,9 @@ export const withPolicy = (decision: WireDecision, limit: Limit): Decision => ({
 
 export function refused(error: unknown): Reply {
   if (isInputError(error)) return { input: { field: error.field, rule: error.rule, message: error.message } };
-  const { identity, scope } = isStoreError(error) ? error : { identity: "", scope: "store" as const };
-  return { failure: { what: messageOf(error), identity, scope } };
+  const what = messageOf(error);
+  if (isStoreError(error)) return { failure: { what, identity: error.identity, scope: error.scope } };
+  return { failure: { what, identity: "", scope: error instanceof KeyError ? "key" : "store" } };
 }
 
 /** One request to the object of this name; `undefined` where it is alone. */
@@ -82,7 +84,10 @@ type Send = (object: string, request: Request, deadline: Deadline) => Promise<{ 
 export function sender(callObject: (object: string, request: Request) => Promise<Reply>): Send {
   return async (object, request, deadline) => {
     const timeout = deadline === undefined ? undefined : deadline.at - performance.now();
-    const reply = await callObject(object, { ...request, timeout });
+    const reply = await callObject(object, { ...request, timeout }).catch((error: unknown) => {
+      // So the runtime marks what concerns this object alone.
+      throw Object(error).overloaded === true ? new KeyError(messageOf(error), true) : error;
+    });
     if ("answer" in reply) return reply;
     if ("alone" in reply) return undefined;
     if ("failure" in reply) {

@@ -1,0 +1,89 @@
+/** A Durable Object that gets more calls than it can carry out: they fail alone, and calls on other objects go on. */
+import { beforeEach, expect, test, vi } from "vitest";
+import { defineLimits, HOUR } from "../src/index.ts";
+import { durableObject, type ObjectStorage, TidegateObject } from "../src/stores/durable-object.ts";
+
+const bucket = { kind: "token bucket", rate: 1000, period: HOUR } as const;
+const configs = { one: bucket, parts: { ...bucket, shards: 7 } };
+const overloaded = Object.assign(new Error("Durable Object is overloaded. Too many requests queued."), {
+  overloaded: true,
+});
+
+beforeEach(() => void vi.useFakeTimers());
+
+/** Objects in this process; one whose name begins with "hot" waits for `hot` before each call. */
+function objects(hot: () => Promise<unknown> | undefined) {
+  const made = new Map<string, TidegateObject>();
+  const namespace = {
+    [Symbol.toStringTag]: "DurableObjectNamespace",
+    idFromName: (name: string) => name,
+    get(name: string) {
+      const object = made.get(name) ?? new TidegateObject({ id: name, storage: storage() }, { namespace });
+      made.set(name, object);
+      return {
+        async handle(request: Parameters<TidegateObject["handle"]>[0]) {
+          if (name.startsWith("hot")) await hot();
+          return object.handle(request);
+        },
+      };
+    },
+  };
+  // All in one of the groups that breakers are for: names of two letters whose codes differ by 64.
+  const object = (_name: string, key: string | undefined, shard: number | undefined) => `${key}${shard ?? ""}`;
+  return durableObject(namespace, { object });
+}
+
+function storage(): ObjectStorage {
+  const values = new Map<string, unknown>();
+  return {
+    get: async (key) => values.get(key),
+    put: async (entries) => Object.entries(entries).forEach(([key, bytes]) => void values.set(key, bytes)),
+    getAlarm: async () => null,
+    setAlarm: async () => {},
+  } as Partial<ObjectStorage> as ObjectStorage;
+}
+
+/** A key whose object is in the same group as that of `hot`. */
+const BESIDE = "hot".replace("o", String.fromCharCode("o".charCodeAt(0) + 64));
+
+test.each(["one", "parts"] as const)("an object that is overloaded rejects its own calls alone (%s)", async (name) => {
+  const store = objects(() => Promise.reject(overloaded));
+  const limits = defineLimits(configs, { store, log: false });
+  for (let i = 0; i < 10; i++) {
+    expect((await limits.limit(name, { key: "hot" })).cause).toMatchObject({ scope: "key" });
+  }
+  expect(await limits.limit(name, { key: BESIDE })).toMatchObject({ ok: true });
+});
+
+test.each(["one", "parts"] as const)(
+  "calls behind one that an object has yet to answer fail alone (%s)",
+  async (name) => {
+    let answer: Promise<void> | undefined;
+    const limits = defineLimits(configs, { store: objects(() => answer), log: false });
+    const take = () => limits.limit(name, { key: "hot" });
+    expect(await Promise.all([take(), take()])).toMatchObject([{ ok: true }, { ok: true }]);
+    answer = new Promise(() => {});
+    const calls = Array.from({ length: 10 }, take);
+    await vi.advanceTimersByTimeAsync(250);
+    const [first, ...behind] = (await Promise.all(calls)).map(({ cause }) => cause);
+    expect(first).toMatchObject({ scope: "store" });
+    for (const cause of behind) expect(cause).toMatchObject({ scope: "key" });
+    expect(await limits.limit(name, { key: BESIDE })).toMatchObject({ ok: true });
+  },
+);
+
+test("a call that an object does not run, as earlier calls took its time, fails alone", async () => {
+  let go = (): void => {};
+  const slow = new Promise<void>((resolve) => (go = resolve));
+  const object = new TidegateObject({ id: "id", storage: { ...storage(), get: () => slow } }, {});
+  const { kind, rate, period } = bucket;
+  const call = { op: "take", name: "one", config: { kind, rate, period }, key: "k", count: 1, reserve: false } as const;
+  const request = { operation: "decide", calls: [call], now: undefined, timeout: 100 } as const;
+  const [first, second] = [object.handle(request), object.handle(request)];
+  await vi.advanceTimersByTimeAsync(100);
+  go();
+  expect(await first).toHaveProperty("answer");
+  expect(await second).toMatchObject({
+    failure: { scope: "key", what: expect.stringContaining("its deadline passed") },
+  });
+});
