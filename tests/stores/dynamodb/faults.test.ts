@@ -201,9 +201,13 @@ test("with the client's own attempts, which pause for longer than the deadline, 
   client.destroy();
 });
 
-test("an error that is not repeated: the transaction is refused for its content", async () => {
-  const table = await server.createTable("refused");
-  const { client, left } = failing(2, "TransactWriteItems", cancelled("ValidationError", "None"));
+test.each([
+  ["its content", cancelled("ValidationError", "None")],
+  // The client has sent it before, and lost the reply: it may still be carried out.
+  ["an attempt that is under way", error("TransactionInProgressException")],
+])("an error that is not repeated: the transaction is refused for %s", async (_, body) => {
+  const table = await server.createTable(`refused${++tables}`);
+  const { client, left } = failing(2, "TransactWriteItems", body);
   expect(await limitsOn(table, client).limitAll(pair)).toMatchObject({ degraded: true });
   expect(left()).toBe(1);
   client.destroy();

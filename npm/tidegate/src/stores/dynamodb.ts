@@ -56,7 +56,7 @@ const PAUSED = new Error(
 );
 /** Nothing was written, and another attempt may succeed. */
 const BUSY =
-  /^(None|ConditionalCheckFailed|ReplicatedWriteConflict|TransactionConflict|TransactionInProgress|ProvisionedThroughputExceeded|Throttling|RequestLimitExceeded)/;
+  /^(None|ConditionalCheckFailed|ReplicatedWriteConflict|TransactionConflict|ProvisionedThroughputExceeded|Throttling|RequestLimitExceeded)/;
 
 /**
  * A store in a DynamoDB table: a consistent `GetItem` and, where something is taken, a conditional `PutItem` for a batch
