@@ -26,8 +26,11 @@ export type MysqlLike = (PromiseMysql & ({ readonly execute: unknown } | { reado
 /** Settings of {@link mysql}. */
 export type MysqlOptions = TableOptions;
 
-/** Errors after which nothing was written: lock wait timeout, deadlock, a row that has changed, a group's rollback. */
-const BUSY: readonly unknown[] = [1205, 1213, 1020, 3101];
+/**
+ * Errors after which nothing was written: lock wait timeout, deadlock, a row that has changed, a group's rollback, and
+ * MariaDB's `max_statement_time`.
+ */
+const BUSY: readonly unknown[] = [1205, 1213, 1020, 3101, 1969];
 const NO_SUCH_TABLE = 1146;
 const NO_SUCH_COLUMN = 1054;
 const OUT_OF_RANGE = 1690;
