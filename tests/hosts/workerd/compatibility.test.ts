@@ -1,10 +1,10 @@
 /** The oldest compatibility dates of Workers that the package runs with. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { forTests, install, output, root } from "../../packaging/installed.ts";
+import { forTests, install, root } from "../../packaging/installed.ts";
 import { inRuntime } from "../runtimes.ts";
-import { QUIET } from "./server.ts";
+import { bundle, miniflare } from "./server.ts";
 
 const WORKER = `import { env } from "cloudflare:workers";
 import { defineLimits, HOUR } from "tidegate";
@@ -25,31 +25,20 @@ export default { fetch: async () => Response.json({ memory: inMemory.limit("two"
 /** The first date with RPC, which the site's page names. */
 const FIRST = "2024-04-03";
 
-interface Worker {
-  dispatchFetch(url: string): Promise<{ json(): Promise<unknown> }>;
-  dispose(): Promise<void>;
-}
-
 await inRuntime("workerd", (wrangler) => {
   const user = forTests(install());
   user.write("worker.js", WORKER);
-  const args = ["deploy", "worker.js", "--name", "old", "--dry-run", "--outdir", "out"];
-  const options = { cwd: user.folder, env: { ...process.env, ...QUIET } };
-  output(process.execPath, [wrangler, ...args, "--compatibility-date", FIRST], options);
+  const modulesRoot = bundle(wrangler, user.folder, ["worker.js", "--name", "old", "--compatibility-date", FIRST]);
 
   async function under(compatibilityDate: string): Promise<unknown> {
-    const name = "miniflare";
-    const { Miniflare } = (await import(name)) as { Miniflare: new (options: object) => Worker };
-    const out = join(user.folder, "out");
-    const files = readdirSync(out).filter((path) => /\.(js|wasm)$/.test(path));
-    const modules = files.sort().map((path) => ({
-      type: path.endsWith(".wasm") ? "CompiledWasm" : "ESModule",
-      path,
-      contents: readFileSync(join(out, path)),
-    }));
-    modules.sort((a, b) => Number(a.type === "CompiledWasm") - Number(b.type === "CompiledWasm"));
-    const durableObjects = { LIMITS: { className: "TidegateObject", useSQLite: true } };
-    const worker = new Miniflare({ modules, compatibilityDate, cf: false, durableObjects });
+    const worker = await miniflare({
+      modules: true,
+      modulesRoot,
+      scriptPath: join(modulesRoot, "worker.js"),
+      modulesRules: [{ type: "CompiledWasm", include: ["**/*.wasm"] }],
+      compatibilityDate,
+      durableObjects: { LIMITS: { className: "TidegateObject", useSQLite: true } },
+    });
     try {
       return await (await worker.dispatchFetch("http://localhost/")).json();
     } finally {

@@ -1,8 +1,9 @@
 /** Beyond the store suite: what Durable Objects write, what survives, what is deleted. In workerd. */
+import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { project } from "../project.ts";
 import { inRuntime } from "../runtimes.ts";
-import { dev } from "./server.ts";
+import { bundle, start } from "./server.ts";
 
 interface Answer {
   ok: boolean;
@@ -14,8 +15,10 @@ interface Answer {
 
 await inRuntime("workerd", async (wrangler) => {
   const user = project("workerd");
-  let worker = await dev(wrangler, user.folder);
-  afterAll(() => worker.running.stop());
+  bundle(wrangler, user.folder);
+  const stored = join(user.folder, "stored");
+  let worker = await start(user.folder, stored);
+  afterAll(() => worker.stop());
 
   const limit = (request: Record<string, string | number>) =>
     worker.get("/limit", { name: "hot", ...request }) as Promise<Answer>;
@@ -163,8 +166,8 @@ await inRuntime("workerd", async (wrangler) => {
 
   test("a restart keeps the state", async () => {
     await limit({ key: "restarted", count: 70 });
-    await worker.running.stop();
-    worker = await dev(wrangler, user.folder);
+    await worker.stop();
+    worker = await start(user.folder, stored);
     expect((await limit({ key: "restarted", op: "check", count: 50 })).ok).toBe(false);
     expect((await limit({ key: "restarted", count: 25 })).ok).toBe(true);
   });

@@ -2,14 +2,15 @@
 import { afterAll, expect, test } from "vitest";
 import { project } from "../project.ts";
 import { inRuntime } from "../runtimes.ts";
-import { dev } from "./server.ts";
+import { bundle, start } from "./server.ts";
 
 const GRANTED = { ok: true };
 
 await inRuntime("workerd", async (wrangler) => {
   const user = project("workerd");
-  const worker = await dev(wrangler, user.folder);
-  afterAll(() => worker.running.stop());
+  bundle(wrangler, user.folder);
+  const worker = await start(user.folder);
+  afterAll(() => worker.stop());
 
   const call = (request: Record<string, string | number>) => worker.get("/shared", request);
 

@@ -1,9 +1,7 @@
-/** Runs `wrangler dev` on a user's project. */
-import { mkdirSync } from "node:fs";
+/** Bundles a user's project as `wrangler deploy` does, and runs it in workerd, without the proxy of `wrangler dev`. */
 import { get } from "node:http";
-import { join } from "node:path";
-import { freePort } from "../../support/ports.ts";
-import { type Running, start } from "../../support/processes.ts";
+import { basename, join } from "node:path";
+import { output } from "../../packaging/installed.ts";
 
 /** Disables everything that uses the network. */
 export const QUIET = {
@@ -14,28 +12,51 @@ export const QUIET = {
 };
 
 export interface Worker {
-  readonly running: Running;
   readonly origin: string;
   /** The Worker's response, parsed as JSON. */
   get(path: string, query?: Record<string, string | number>): Promise<unknown>;
+  stop(): Promise<void>;
 }
 
-export async function dev(wrangler: string, folder: string, args: string[] = []): Promise<Worker> {
-  const port = await freePort();
-  const all = [wrangler, "dev", "--local", "--ip", "127.0.0.1", "--port", `${port}`, "--inspector-port", "0", ...args];
-  // It is killed, and leaves its temporary files: these go with the folder.
-  const TMPDIR = join(folder, ".wrangler", "temporary");
-  mkdirSync(TMPDIR, { recursive: true });
-  const env = { ...process.env, ...QUIET, TMPDIR };
-  const running = await start(process.execPath, all, /Ready on/, { cwd: folder, env });
+interface Miniflare {
+  readonly ready: Promise<URL>;
+  dispatchFetch(url: string): Promise<{ json(): Promise<unknown> }>;
+  dispose(): Promise<void>;
+}
+
+/** Starts workerd with Cloudflare's simulator of what surrounds it. */
+export async function miniflare(options: object): Promise<Miniflare> {
+  const name = "miniflare";
+  const { Miniflare } = (await import(name)) as { Miniflare: new (options: object) => Miniflare };
+  return new Miniflare({ cf: false, ...options });
+}
+
+/** Bundles the Worker of a folder, into a folder `bundled` in it. */
+export function bundle(wrangler: string, folder: string, args: readonly string[] = []): string {
+  const out = join(folder, "bundled");
+  const env = { ...process.env, ...QUIET };
+  output(process.execPath, [wrangler, "deploy", ...args, "--dry-run", "--outdir", out], { cwd: folder, env });
+  return out;
+}
+
+/** Starts the bundled Worker, with what its wrangler.jsonc binds. What it stores is kept if it gets a folder for that. */
+export async function start(folder: string, defaultPersistRoot?: string): Promise<Worker> {
+  const name = "wrangler";
+  const { unstable_getMiniflareWorkerOptions: read } = (await import(name)) as {
+    unstable_getMiniflareWorkerOptions(path: string): { main: string; workerOptions: object };
+  };
+  const { main, workerOptions } = read(join(folder, "wrangler.jsonc"));
+  const modulesRoot = join(folder, "bundled");
+  const scriptPath = join(modulesRoot, basename(main));
+  const server = await miniflare({ ...workerOptions, modules: true, modulesRoot, scriptPath, defaultPersistRoot });
+  const { origin } = await server.ready;
   return {
-    running,
-    origin: `http://127.0.0.1:${port}`,
+    origin,
+    stop: () => server.dispose(),
     async get(path, query = {}) {
       const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, `${value}`]));
-      const { status, text } = await request(`http://127.0.0.1:${port}${path}?${search}`);
-      if (status !== 200)
-        throw new Error(`${path} answered ${status}: ${text.slice(0, 2000)}\n${running.output().slice(-2000)}`);
+      const { status, text } = await request(`${origin}${path}?${search}`);
+      if (status !== 200) throw new Error(`${path} answered ${status}: ${text.slice(0, 2000)}`);
       return JSON.parse(text);
     },
   };

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { project } from "../project.ts";
 import { inRuntime, replay } from "../runtimes.ts";
-import { dev } from "./server.ts";
+import { bundle, start } from "./server.ts";
 
 const SUITES = [
   "memory",
@@ -16,14 +16,15 @@ const SUITES = [
 
 await inRuntime("workerd", async (wrangler) => {
   const user = project("workerd");
+  bundle(wrangler, user.folder);
 
-  /** With a server per request: `wrangler dev` may not answer a request that follows one of more than ten seconds. */
+  /** With a server per request: the alarms of one suite's objects do not run during the next. */
   async function get(path: string, query: Record<string, string> = {}): Promise<unknown> {
-    const worker = await dev(wrangler, user.folder);
+    const worker = await start(user.folder);
     try {
       return await worker.get(path, query);
     } finally {
-      await worker.running.stop();
+      await worker.stop();
     }
   }
 
