@@ -27,6 +27,13 @@ export const RUST = [
   block("min(most, self.refill(Some(held), until).value)", "most"),
   block("index(self, self.start, until - 1.0) + 1.0", "index(self, self.start, until)"),
   block("min(self.one, self.capacity)", "1.0"),
+  // When a full state is equal to none.
+  ...["ceil(max(full.ts, now))", "min(max(full.ts, now), MAX_NOW_MS)"].map((replace) =>
+    one("core", "bucket.rs", "min(ceil(max(full.ts, now)), MAX_NOW_MS)", replace, "tests/laws/state.rs"),
+  ),
+  // The keys and the numbers of the WebAssembly engine.
+  one("wasm", "engine.rs", ".zip(words)", ".zip(words).take(2)", "src/engine.rs"),
+  one("wasm", "engine.rs", "items.iter().position(Option::is_none)", "None", "src/engine.rs"),
   // The folder on LMDB.
   file("open.rs", "if sync != SyncMode::Always {", "if true {", SYNCS),
   file("open.rs", "Duration::from_secs(30)", "Duration::ZERO", FAULTS),
@@ -171,6 +178,10 @@ export const RUST = [
     "Cost { stated, default, min: 0.0, max: None }",
   ),
   policy("cost.rs", "above_zero: true", "above_zero: false"),
+  policy("algorithm.rs", "if field == Field::Start && text == FIRST", "if text == FIRST"),
+  policy("descriptor.rs", ' || text == "address"', ""),
+  policy("limit.rs", "(policy.capacity() + reserved).min(Field::Count.bound().max)", "policy.capacity() + reserved"),
+  one("policy", "nearest.rs", "word.len().max(3)", "word.len()", "src/nearest.rs"),
   policy("tiers.rs", "Limit::new(policy, reserve)", "Limit::new(policy, false)"),
   policy("tiers.rs", "if limit.grantable < cost.default {", "if false {"),
   policy("tiers.rs", 'if name == "__proto__" {', "if false {"),

@@ -155,13 +155,7 @@ pub fn check_for(ms: f64) -> Result<f64, InputError> {
 /// Where it is out of range, or NaN.
 #[inline]
 pub fn check_now(now: f64) -> Result<f64, InputError> {
-    if !now.is_finite() {
-        return Err(InputError { field: Field::Now, value: now });
-    }
-    match Field::Now.check(floor(now)) {
-        Ok(whole) => Ok(whole),
-        Err(_) => Err(InputError { field: Field::Now, value: now }),
-    }
+    Field::Now.check(floor(now)).map_err(|error| InputError { value: now, ..error })
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Tokens that a process takes from a store in advance and spends locally.
 
-use crate::bounds::MAX_NOW_MS;
 use crate::bucket::Bucket;
 use crate::decision::{Decision, Outcome};
 use crate::number::min;
@@ -39,18 +38,17 @@ impl Lease {
         }
         let kept = bucket.refill(Some(self.kept), now);
         let after = State { value: kept.value + self.leased - count, ts: kept.ts };
-        if after.value < 0.0 && !Bucket::is_broken(self.kept, now) {
+        if after.value < 0.0 {
             let Outcome { decision, .. } = bucket.take(Some(self.kept), now, count - self.leased, false);
             return Spending::Denied(Decision { value: kept.value + self.leased, ..decision });
         }
         let held = State { value: min(after.value, bucket.capacity), ..after };
-        let reset_at = bucket.full_at(Some(held), now);
         let decision = Decision {
             ok: true,
             value: held.value,
             ts: held.ts,
             retry_at: None,
-            reset_at: min(reset_at, MAX_NOW_MS),
+            reset_at: bucket.full_at(Some(held), now),
             reserved: false,
             reason: None,
         };

@@ -60,8 +60,7 @@ impl<'a> Pool<'a> {
     /// The state of the whole limit now.
     #[must_use]
     pub fn state(&self) -> State {
-        let none = self.states.is_empty();
-        let mut ts = if none { self.now } else { f64::NEG_INFINITY };
+        let mut ts = f64::NEG_INFINITY;
         for state in self.states.iter() {
             ts = max(ts, self.shard.refill(*state, self.now).ts);
         }

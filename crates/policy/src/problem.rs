@@ -63,7 +63,6 @@ impl Found {
     pub(crate) fn into_problems(mut self) -> Vec<Problem> {
         let total = self.total;
         if total > self.listed.len() {
-            self.listed.truncate(MAX_PROBLEMS);
             let expected = format!("free of mistakes, of which the first {MAX_PROBLEMS} are listed");
             self.listed.push(problem(&Part::Document, "", expected, total.to_string(), None));
         }

@@ -125,3 +125,26 @@ pub fn limit_drop(limit: u32) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_any_length_is_read_whole() {
+        let key = KeyBytes(core::array::from_fn(|byte| byte as u8));
+        for length in 0..=MAX_KEY_BYTES {
+            with_key(&key, length as u32, |read| assert_eq!(read, key.0.get(..length)));
+        }
+        with_key(&key, NO_KEY, |read| assert_eq!(read, None));
+    }
+
+    #[test]
+    fn a_freed_number_is_the_next_one() {
+        let mut items = Vec::new();
+        assert_eq!([put(&mut items, 'a'), put(&mut items, 'b'), put(&mut items, 'c')], [0, 1, 2]);
+        items[1] = None;
+        assert_eq!([put(&mut items, 'd'), put(&mut items, 'e')], [1, 3]);
+        assert_eq!([1, 3, 4].map(|at| get(&items, at).copied()), [Some('d'), Some('e'), None]);
+    }
+}

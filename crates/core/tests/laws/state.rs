@@ -2,7 +2,7 @@
 
 use crate::law::{bucket, calls, cases, core_bits, instants, limits, states};
 use proptest::prelude::*;
-use tidegate_core::State;
+use tidegate_core::{MAX_NOW_MS, State};
 
 proptest! {
     #![proptest_config(cases(100_000))]
@@ -64,4 +64,13 @@ proptest! {
             }
         }
     }
+}
+
+/// A state from outside may have a fraction of an ms, and one of a clock that was ahead may be beyond the latest reading.
+#[test]
+fn a_full_state_ahead_of_the_clock_is_equal_to_none_from_an_integer_ms_that_a_clock_can_read() {
+    let bucket = bucket(&tidegate_oracle::Limit::bucket(10.0, 1000.0));
+    let full_at = |ts: f64, now: f64| bucket.full_at(Some(State::from_state(10.0, ts)), now);
+    assert_eq!(full_at(5000.25, 5000.0), 5001.0);
+    assert_eq!(full_at(MAX_NOW_MS + 1000.0, MAX_NOW_MS - 1000.0), MAX_NOW_MS);
 }
