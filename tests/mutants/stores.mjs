@@ -144,8 +144,7 @@ export const STORES = [
   spread('"charge", count / limit.policy.shards)', '"charge", count)'),
   spread("decision.ok || count <= tolerance ?", "true ?"),
 
-  object("durable-object.ts")("if (deadline !== undefined && last.has(place)) deadline.why = LITTLE_TIME;", ""),
-  object("durable-object.ts")("if (last.get(place) === deadline) last.delete(place);", ""),
+  object("durable-object.ts")("deadline.why = LITTLE_TIME;", "{}"),
   object("durable-object/wire.ts")("Object(error).overloaded === true", "false"),
   object("durable-object/wire.ts")('error instanceof KeyError ? "key" : "store"', '"store"'),
   object("durable-object/object.ts")("if (performance.now() < until) return", "return"),

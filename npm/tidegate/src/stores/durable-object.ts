@@ -103,9 +103,24 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     return name;
   }
 
-  const send = sender((name, request) =>
-    (namespace.get(namespace.idFromName(wellFormed(name))) as ObjectStub).handle(request),
-  );
+  /** Deadlines of the calls that are out since the last reply of their object. */
+  const out = new Map<string, NonNullable<Deadline>[]>();
+  const sendTo = sender(async (name, request) => {
+    try {
+      const reply = await (namespace.get(namespace.idFromName(wellFormed(name))) as ObjectStub).handle(request);
+      // An object carries out one call after another: the others wait, which is no outage.
+      for (const deadline of out.get(name) ?? []) deadline.why = LITTLE_TIME;
+      return reply;
+    } finally {
+      out.delete(name);
+    }
+  });
+  const send: typeof sendTo = (name, request, deadline) => {
+    const calls = out.get(name) ?? [];
+    if (deadline !== undefined) calls.push(deadline);
+    out.set(name, calls);
+    return sendTo(name, request, deadline);
+  };
   /** Whether the objects of this namespace have no binding to call each other by. */
   let alone = false;
 
@@ -120,20 +135,6 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     return objectOf(limit, key, limit.policy.shards > 1 ? 0 : undefined);
   }
 
-  /** The last call that is out, by its place. */
-  const last = new Map<string, Deadline>();
-
-  /** Marks a call behind another that is out: an object runs one after another, and its waiting calls are no outage. */
-  async function inTurn<T>(place: string, deadline: Deadline, call: () => Promise<T>): Promise<T> {
-    if (deadline !== undefined && last.has(place)) deadline.why = LITTLE_TIME;
-    last.set(place, deadline);
-    try {
-      return await call();
-    } finally {
-      if (last.get(place) === deadline) last.delete(place);
-    }
-  }
-
   /** One call on one limit: one request to an object. Where shards are apart, that object calls the others. */
   async function run(
     operation: "decide" | "reset" | "getValue",
@@ -144,17 +145,14 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     const { limit, key } = call;
     const request: Request = { operation, calls: [sent(call)], now };
     const objects = objectsOf(limit, key);
-    const place = placeOf(limit, key);
-    return inTurn(place, deadline, async () => {
-      if (objects === undefined) return (await send(place, request, deadline))?.answer;
-      if (!alone) {
-        const random = Math.random();
-        const reply = await send(objects[pick(limit, random)[0]] as string, { ...request, objects, random }, deadline);
-        if (reply !== undefined) return reply.answer;
-        alone = true;
-      }
-      return onShards(request, objects, send, deadline);
-    });
+    if (objects === undefined) return (await send(placeOf(limit, key), request, deadline))?.answer;
+    if (!alone) {
+      const random = Math.random();
+      const reply = await send(objects[pick(limit, random)[0]] as string, { ...request, objects, random }, deadline);
+      if (reply !== undefined) return reply.answer;
+      alone = true;
+    }
+    return onShards(request, objects, send, deadline);
   }
 
   return {
@@ -181,7 +179,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
         throw new InputError("requests", rule, calls, got);
       }
       const request: Request = { operation: "decideAll", calls: calls.map(sent), now };
-      const reply = await inTurn(first, deadline, () => send(first, request, deadline));
+      const reply = await send(first, request, deadline);
       const all = reply?.answer as WireAll;
       return { ...all, decisions: all.decisions.map((one, i) => withPolicy(one, (calls[i] as Call).limit)) };
     },
