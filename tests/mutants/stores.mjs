@@ -145,7 +145,7 @@ export const STORES = [
   spread("decision.ok || count <= tolerance ?", "true ?"),
 
   object("durable-object.ts")("deadline.why = LITTLE_TIME;", "{}"),
-  object("durable-object/wire.ts")("Object(error).overloaded === true", "false"),
+  object("durable-object/wire.ts")("Object(error).overloaded", "false"),
   object("durable-object/wire.ts")('error instanceof KeyError ? "key" : "store"', '"store"'),
   object("durable-object/object.ts")("if (performance.now() < until) return", "return"),
   record("if (!LONE_SURROGATE.test(id)) return id;", "return id;"),

@@ -83,7 +83,7 @@ function checkRpc(): void {
  * wrong, and where the Worker's `compatibility_date` is before 2024-04-03.
  */
 export function durableObject(namespace: ObjectNamespace, options: DurableObjectOptions = {}): AsyncStore {
-  if (typeof namespace !== "object" || namespace === null || typeof namespace.idFromName !== "function") {
+  if (typeof (namespace as ObjectNamespace | null | undefined)?.idFromName !== "function") {
     throw new InputError(
       "namespace",
       "a binding to a namespace of Durable Objects, such as env.LIMITS",
@@ -117,8 +117,8 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   });
   const send: typeof sendTo = (name, request, deadline) => {
     const calls = out.get(name) ?? [];
-    if (deadline !== undefined) calls.push(deadline);
     out.set(name, calls);
+    if (deadline !== undefined) calls.push(deadline);
     return sendTo(name, request, deadline);
   };
   /** Whether the objects of this namespace have no binding to call each other by. */

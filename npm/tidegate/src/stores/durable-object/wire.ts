@@ -86,7 +86,7 @@ export function sender(callObject: (object: string, request: Request) => Promise
     const timeout = deadline === undefined ? undefined : deadline.at - performance.now();
     const reply = await callObject(object, { ...request, timeout }).catch((error: unknown) => {
       // So the runtime marks what concerns this object alone.
-      throw Object(error).overloaded === true ? new KeyError(messageOf(error), true) : error;
+      throw Object(error).overloaded ? new KeyError(messageOf(error), true) : error;
     });
     if ("answer" in reply) return reply;
     if ("alone" in reply) return undefined;
