@@ -1,7 +1,7 @@
 /** What is stored, and calls where documents are corrupt, transactions conflict or are refused, and the server stops. */
 import { connect, createServer } from "node:net";
 import { type ClientSession, MongoClient, MongoServerError } from "mongodb";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { mongodb } from "tidegate/mongodb";
 import { freePort } from "../../support/ports.ts";
@@ -167,6 +167,61 @@ test("each command carries the time that is left of the call's deadline", async 
     expect(ms).toBeGreaterThan(0);
     expect(ms).toBeLessThanOrEqual(60_000);
   }
+  await client.close();
+});
+
+test("whatever the client's settings, reads are of the primary, writes wait for the majority, transactions read a snapshot", async () => {
+  const client = server.connect({ monitorCommands: true, writeConcern: { w: 0 }, readPreference: "secondary" });
+  const sent: [name: string, concerns: unknown][] = [];
+  client.on("commandStarted", ({ commandName, command }) => {
+    const { writeConcern, readConcern, $readPreference } = command;
+    sent.push([commandName, { writeConcern, readConcern, mode: $readPreference?.mode }]);
+  });
+  const limits = limitsOn("concerns", client);
+  await limits.limit("login", { key: "k" });
+  await limits.limitAll(pair);
+  const of = (name: string) => sent.filter(([each]) => each === name).map(([, concerns]) => concerns);
+  const snapshot = { readConcern: { level: "snapshot" } };
+  const majority = { writeConcern: { w: "majority" } };
+  // Without a mode it is the primary's.
+  expect(of("find")).toMatchObject([{ mode: undefined }, { mode: undefined, ...snapshot }]);
+  expect(of("insert")).toMatchObject([majority, {}]);
+  expect(of("update")).toMatchObject([snapshot]);
+  expect(of("commitTransaction")).toMatchObject([majority, majority]);
+  await client.close();
+});
+
+test("a document that an open transaction has written fails the calls on it alone", async () => {
+  const client = server.connect();
+  const { db } = client;
+  let held = 0;
+  // As the server does until then, with `maxTimeMS`: it has no reply.
+  client.db = (name) => {
+    const database = db.call(client, name);
+    const { collection } = database;
+    database.collection = ((...args: Parameters<typeof collection>) => {
+      const rows = collection.apply(database, args);
+      const { updateOne } = rows;
+      rows.updateOne = (filter, ...rest) => {
+        if (filter["_id"] !== ("login:k" as never)) return updateOne.call(rows, filter, ...rest);
+        held++;
+        return new Promise(() => {});
+      };
+      return rows;
+    }) as typeof collection;
+    return database;
+  };
+  const limits = limitsOn("held", client, 1000);
+  await limitsOn("held").limit("login", { key: "k" });
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  for (let i = 0; i < 6; i++) {
+    const call = limits.limit("login", { key: "k" });
+    while (held === i) await new Promise((resolve) => setImmediate(resolve));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect((await call).cause).toMatchObject({ scope: "key" });
+  }
+  vi.useRealTimers();
+  expect(await limitsOn("held", client).limit("login", { key: "beside" })).toMatchObject({ ok: true });
   await client.close();
 });
 

@@ -10,6 +10,7 @@ import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { connectedBy } from "./connecting.ts";
+import { KeyError } from "./failure.ts";
 import { type Change, swapStore } from "./swap.ts";
 
 /** What the store uses of a `MongoClient` of the driver `mongodb`, by shape. */
@@ -42,6 +43,11 @@ const LAST = 253_402_300_799_999;
 const DUPLICATE_KEY = 11_000;
 const WRITE_CONFLICT = 112;
 const NO_TRANSACTIONS = 20;
+/** A write waits for a transaction that has written the document, such as that of a process that ended in the middle. */
+const LOCKED = new KeyError(
+  "a write on this key had no reply in time; a transaction may have locked its document",
+  false,
+);
 /** What was read and what is written must survive the loss of a primary. */
 const SAFE = { readPreference: "primary", writeConcern: { w: "majority" } } as const;
 
@@ -140,6 +146,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
       };
       return changes.length === 1 ? all(before(until)) : inTransaction(until, all);
     },
+    unanswered: { write: LOCKED },
     busy(error) {
       const { code, errorLabels } = Object(error) as { code?: unknown; errorLabels?: unknown };
       if (code === DUPLICATE_KEY || code === WRITE_CONFLICT) return "entries";
