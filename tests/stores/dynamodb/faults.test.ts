@@ -53,7 +53,7 @@ test("a grant is one item of 16 bytes and a TTL, with shards too; a denial and a
   expect(await items(table)).toHaveLength(1);
 });
 
-test("reads are strongly consistent, or transactions", async () => {
+test("reads are strongly consistent, or transactions; a reset is a deletion", async () => {
   const table = await server.createTable("consistent");
   const inputs: object[] = [];
   const client = server.connect();
@@ -71,10 +71,12 @@ test("reads are strongly consistent, or transactions", async () => {
   inputs.length = 0;
   await limits.check("login", { key: "k" });
   await limits.checkAll([{ name: "login", key: "k" }, { name: "parts" }]);
+  await limits.reset("login", { key: "k" });
   const key = (id: string) => ({ Key: { id: { S: id } }, TableName: table });
   expect(inputs).toEqual([
     { ...key("login:k"), ConsistentRead: true },
     { TransactItems: [{ Get: key("login:k") }, { Get: key("parts") }] },
+    key("login:k"),
   ]);
   client.destroy();
 });

@@ -119,14 +119,19 @@ describe("transactions", () => {
     expect(await read("several")).toHaveLength(2);
   });
 
-  test("a write conflict is repeated, and the call takes its tokens once", async () => {
-    const conflict = new MongoServerError({
-      message: "WriteConflict error: this operation conflicted with another operation",
-      code: 112,
-      errorLabels: ["TransientTransactionError"],
-    });
-    const { client, left } = failing(3, conflict);
-    const limits = limitsOn("conflicts", client);
+  test.each([
+    [
+      "a write conflict",
+      { message: "WriteConflict error: this operation conflicted with another operation", code: 112 },
+    ],
+    // As where the primary steps down.
+    [
+      "any other that was rolled back",
+      { message: "no primary", code: 189, errorLabels: ["TransientTransactionError"] },
+    ],
+  ])("%s is repeated, and the call takes its tokens once", async (_, { code, ...error }) => {
+    const { client, left } = failing(3, new MongoServerError({ code, ...error }));
+    const limits = limitsOn(`conflicts_${code}`, client);
     expect(await limits.limitAll(pair)).toMatchObject({ ok: true });
     expect(left()).toBeLessThan(0);
     expect((await limits.getValue("login", { key: "k" })).value).toBeCloseTo(1, 1);
@@ -174,8 +179,8 @@ test("whatever the client's settings, reads are of the primary, writes wait for 
   const client = server.connect({ monitorCommands: true, writeConcern: { w: 0 }, readPreference: "secondary" });
   const sent: [name: string, concerns: unknown][] = [];
   client.on("commandStarted", ({ commandName, command }) => {
-    const { writeConcern, readConcern, $readPreference } = command;
-    sent.push([commandName, { writeConcern, readConcern, mode: $readPreference?.mode }]);
+    const { writeConcern, readConcern, maxTimeMS, $readPreference } = command;
+    sent.push([commandName, { writeConcern, readConcern, maxTimeMS, mode: $readPreference?.mode }]);
   });
   const limits = limitsOn("concerns", client);
   await limits.limit("login", { key: "k" });
@@ -187,30 +192,40 @@ test("whatever the client's settings, reads are of the primary, writes wait for 
   expect(of("find")).toMatchObject([{ mode: undefined }, { mode: undefined, ...snapshot }]);
   expect(of("insert")).toMatchObject([majority, {}]);
   expect(of("update")).toMatchObject([snapshot]);
-  expect(of("commitTransaction")).toMatchObject([majority, majority]);
+  const commit = { ...majority, maxTimeMS: expect.any(Number) };
+  expect(of("commitTransaction")).toMatchObject([commit, commit]);
   await client.close();
 });
 
-test("a document that an open transaction has written fails the calls on it alone", async () => {
+/** A client that waits for `before` ahead of each update of this document. */
+function updatesAfter(_id: string, before: () => Promise<unknown>): MongoClient {
   const client = server.connect();
+  clients.push(client);
   const { db } = client;
-  let held = 0;
-  // As the server does until then, with `maxTimeMS`: it has no reply.
   client.db = (name) => {
     const database = db.call(client, name);
     const { collection } = database;
     database.collection = ((...args: Parameters<typeof collection>) => {
       const rows = collection.apply(database, args);
       const { updateOne } = rows;
-      rows.updateOne = (filter, ...rest) => {
-        if (filter["_id"] !== ("login:k" as never)) return updateOne.call(rows, filter, ...rest);
-        held++;
-        return new Promise(() => {});
+      rows.updateOne = async (filter, ...rest) => {
+        if (filter["_id"] === (_id as never)) await before();
+        return updateOne.call(rows, filter, ...rest);
       };
       return rows;
     }) as typeof collection;
     return database;
   };
+  return client;
+}
+
+test("a document that an open transaction has written fails the calls on it alone", async () => {
+  let held = 0;
+  // The server has no reply until `maxTimeMS` is over.
+  const client = updatesAfter("login:k", () => {
+    held++;
+    return new Promise(() => {});
+  });
   const limits = limitsOn("held", client, 1000);
   await limitsOn("held").limit("login", { key: "k" });
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
@@ -222,8 +237,24 @@ test("a document that an open transaction has written fails the calls on it alon
   }
   vi.useRealTimers();
   expect(await limitsOn("held", client).limit("login", { key: "beside" })).toMatchObject({ ok: true });
-  await client.close();
 });
+
+test.each(["limit", "limitAll"] as const)(
+  "%s: a document that another process wrote since it was read is read again",
+  async (operation) => {
+    const collection = `meanwhile_${operation}`;
+    const others = limitsOn(collection);
+    await others.limitAll(pair.map((request) => ({ ...request, count: 0.5 })));
+    let times = 0;
+    const client = updatesAfter("login:k", async () => {
+      if (times++ === 0) await others.limit("login", { key: "k", count: 0.5 });
+    });
+    const limits = limitsOn(collection, client);
+    const { ok } = await (operation === "limit" ? limits.limit("login", { key: "k" }) : limits.limitAll(pair));
+    expect([ok, times]).toEqual([true, 2]);
+    expect((await others.getValue("login", { key: "k" })).value).toBeCloseTo(0, 1);
+  },
+);
 
 test("a client whose first connection fails connects again once the server is up", async () => {
   const port = await freePort();

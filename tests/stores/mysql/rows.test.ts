@@ -27,6 +27,28 @@ test("a reset row is kept for a minute, so that no step that read it before brin
   expect(Number(left)).toBeGreaterThan(10);
 });
 
+test("a full row that a call writes while a sweep is about to delete it is kept", async () => {
+  const pool = fixture.pool();
+  let sweeps = 0;
+  const client = {
+    execute() {},
+    async query(options: { sql: string }, values: unknown[]): Promise<unknown> {
+      if (options.sql.startsWith("DELETE")) {
+        sweeps++;
+        await fixture.admin.query("UPDATE swept SET drop_at = UNIX_TIMESTAMP() + 100 WHERE id = 'login:written'");
+      }
+      return pool.query(options, values);
+    },
+  };
+  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(client as never, { table: "swept" }) });
+  await limiter.check("login", { key: "k" });
+  for (const key of ["old", "written"])
+    await fixture.admin.query(`INSERT INTO swept VALUES ('login:${key}', '1 1000', 1)`);
+  for (let i = 0; sweeps === 0; i++) await limiter.limit("login", { key: `${i}` });
+  const left = await fixture.rows("SELECT id FROM swept WHERE id IN ('login:old', 'login:written')");
+  expect(left.map(([id]) => String(id))).toEqual(["login:written"]);
+});
+
 describe("sessions that are set up otherwise decide the same", () => {
   test.each([
     ["sql_mode = ''"],

@@ -1,0 +1,55 @@
+/** What the store of MySQL sends to write, on a client that the test answers. */
+import { beforeEach, expect, test, vi } from "vitest";
+import { defineLimits } from "../src/index.ts";
+import { Limit } from "../src/stores/index.ts";
+import { mysql } from "../src/stores/mysql.ts";
+
+const stock = { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 } as const;
+/** The server's clock, s. */
+const CLOCK = 5000;
+
+beforeEach(() => void vi.useFakeTimers());
+
+/** A client whose rows are absent, and what it sent to write. A read takes so many ms. */
+function client(ms = 0) {
+  const writes: unknown[][] = [];
+  const query = async ({ sql }: { sql: string }, values: unknown[]) => {
+    if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
+    if (sql.startsWith("SELECT")) return [[[1, CLOCK, ...values.map(() => null)]], []];
+    writes.push(values);
+    return [{}, []];
+  };
+  return { client: { execute() {}, query } as never, writes };
+}
+
+test("several rows are locked in one order, whatever that of the requests, or two processes would deadlock", async () => {
+  const { client: given, writes } = client();
+  const limits = defineLimits({ stock }, { store: mysql(given) });
+  const request = (key: string) => ({ name: "stock", key }) as const;
+  for (const keys of ["abc", "cab"]) await limits.limitAll([...keys].map(request));
+  const ids = writes.map((values) => values.slice(0, 3));
+  expect(ids[0]).toEqual(["a", "b", "c"].map((key) => Buffer.from(`stock:${key}`).toString("hex")));
+  expect(ids[1]).toEqual(ids[0]);
+});
+
+const call = { op: "take", limit: new Limit("stock", stock), key: "k", count: 1, reserve: false } as const;
+
+test("the server refuses a write so late that its reply would come after the deadline", async () => {
+  const { client: given, writes } = client();
+  await mysql(given).decide(call, undefined, { at: performance.now() + 300 });
+  // After an id, and an id, a state and a time to keep it.
+  expect(writes[0]?.[4]).toBeCloseTo(CLOCK + 0.295, 6);
+});
+
+test("a call whose write the server would refuse by that is not sent beside others that have the time", async () => {
+  const store = mysql(client(100).client);
+  const take = (left: number) => store.decide(call, undefined, { at: performance.now() + left });
+  const ended = async (calls: Promise<unknown>[]) => {
+    const all = Promise.allSettled(calls);
+    await vi.advanceTimersByTimeAsync(1000);
+    return (await all).map(({ status }) => status);
+  };
+  // How long a read takes is known from two.
+  for (let i = 0; i < 2; i++) await ended([take(1000)]);
+  expect(await ended([take(230), take(1000)])).toEqual(["rejected", "fulfilled"]);
+});
