@@ -96,7 +96,7 @@ fn take_all(
     })
 }
 
-/// One independent call on each of many keys of one limit; in a folder in one transaction. `answers` takes eight
+/// Takes `count` tokens from each of many keys of one limit by itself; in a folder in one transaction. `answers` takes eight
 /// doubles per key, its status word as the eighth. Returns a status word.
 #[napi(catch_unwind)]
 pub(crate) fn many(
@@ -106,10 +106,9 @@ pub(crate) fn many(
     mut answers: Float64Array,
     now: f64,
     count: f64,
-    flags: u32,
 ) -> Result<u32> {
     let keys = Keys::read(&units, &ends)?;
-    let one = match call(now, count, flags) {
+    let one = match call(now, count, 0) {
         Ok(call) => call,
         Err(status) => return Ok(status),
     };

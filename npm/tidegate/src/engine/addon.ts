@@ -39,15 +39,7 @@ export interface Addon {
     now: number,
     takes: boolean,
   ): [status: number, retryAt: number];
-  many(
-    limit: number,
-    units: Uint16Array,
-    ends: Uint32Array,
-    answers: Float64Array,
-    now: number,
-    count: number,
-    flags: number,
-  ): number;
+  many(limit: number, units: Uint16Array, ends: Uint32Array, answers: Float64Array, now: number, count: number): number;
 }
 
 /** How to find an addon; a test passes its own. */

@@ -106,13 +106,13 @@ export abstract class AddonStore implements SyncStore {
   }
 
   /**
-   * One call each on many keys, each by itself, in one call of the addon (in a folder: one transaction). Returns one
+   * Takes from each of many keys by itself, in one call of the addon (in a folder: one transaction). Returns one
    * decision per key, in their order.
    */
   decideMany(limit: Limit, keys: readonly string[], count = 1, now: number = Date.now()): Decision[] {
     const answers = answersTo(keys.length);
     const { units, ends } = joined(keys);
-    const status = this.#addon.many(this.#handle(limit), units, ends, answers, now, count, OPS.take);
+    const status = this.#addon.many(this.#handle(limit), units, ends, answers, now, count);
     this.#refuse(status, { count, now }, "limitMany", () => limit.name);
     const policies = keys.map(() => limit.policy);
     return decisionsOf(answers, policies, Math.floor(now));
