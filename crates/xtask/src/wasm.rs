@@ -7,10 +7,12 @@ use std::path::Path;
 use wasm_bindgen_cli_support::{Bindgen, Output};
 
 const TARGET: &str = "wasm32-unknown-unknown";
+/// The profile for size. By a setting, since macros are compiled again for each profile that has a name.
+const SIZE: &str = "profile.wasm.opt-level=\"z\"";
 /// A name, and the options of cargo.
 const ENGINES: [(&str, &[&str]); 2] = [
     ("speed", &["--profile", "wasm"]),
-    ("small", &["--profile", "wasm-small", "--no-default-features", "--features", "small"]),
+    ("small", &["--profile", "wasm", "--config", SIZE, "--no-default-features", "--features", "small"]),
 ];
 /// Shadows the classes of the host, which not all hosts have.
 const GLUE_TEXT: &str = "import { TextDecoder, TextEncoder } from \"../glue-text.ts\";\n";
@@ -23,7 +25,7 @@ pub(crate) fn build(folder: &Path) -> Result<()> {
         write_types(folder, "engine", &output)?;
         write_module(folder, name, &mut output)?;
     }
-    let mut output = bind("tidegate-policy-wasm", &["--profile", "wasm-small"], "policy")?;
+    let mut output = bind("tidegate-policy-wasm", &["--profile", "wasm", "--config", SIZE], "policy")?;
     write_with_glue(folder, "policy", GLUE_TEXT, &mut output)
 }
 
