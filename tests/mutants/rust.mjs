@@ -148,6 +148,7 @@ export const RUST = [
   ),
   table("segment.rs", "self.dropped(fresh_from, now);", "", SWINGS),
   table("segment.rs", "if was_full { full_at } else { ts }", "ts", SWINGS),
+  table("segment.rs", "let was_full = full_at <= now;", "let was_full = full_at < now;", TABLE),
   table("segment.rs", "full_at < least", "full_at > least", TABLE, FLOOD),
   table("segment.rs", "met == SAMPLE", "false", "src/segment.rs"),
   table("segment.rs", "entry.full_at() > now;", "true;", TABLE),

@@ -169,6 +169,18 @@ fn full_states_are_dropped_as_new_keys_are_added() {
 }
 
 #[test]
+fn a_state_that_is_full_now_is_expired_and_not_evicted() {
+    for (now, expired) in [(15.0, 0), (16.0, 1)] {
+        let mut table = Table::new(1, SECRET);
+        let limit = Limit::new(table.secret(), "one", bucket(1.0, 16.0));
+        table.decide(&limit, Some(b"a"), Call::at(0.0));
+        table.decide(&limit, Some(b"b"), Call::at(now));
+        let stats = table.stats();
+        assert_eq!((stats.keys, stats.expired, stats.evicted), (1, expired, 1 - expired), "at {now}");
+    }
+}
+
+#[test]
 fn a_dump_restores_every_answer() {
     let mut table = Table::new(10_000, SECRET);
     let policies = policies();
