@@ -112,6 +112,14 @@ export const RUST = [
   replay("html.rs", "        escaped(text)\n", "        text\n", REPORTS),
   replay("html.rs", ".replace('&', \"&amp;\")", "", REPORTS),
   replay("tally.rs", "p90: at(90.0)", "p90: at(99.0)", REPORTS),
+  replay("top.rs", ".then_with(|| a.0.cmp(b.0))", "", "src/top.rs"),
+  replay("top.rs", "seen.longest.max(time)", "time", "src/top.rs"),
+  replay(
+    "tally.rs",
+    "            self.applied[*limit] = true;\n",
+    "            self.applied[*limit] |= !decision.ok;\n",
+    "tests/limits.rs",
+  ),
   // The clock of dropped states.
   ...[
     ["at > before || broken(before)", "broken(before)"],

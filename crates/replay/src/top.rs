@@ -118,4 +118,13 @@ mod tests {
         let left: Vec<_> = top.leaders(4).into_iter().map(|leader| (leader.key, leader.at_least)).collect();
         assert_eq!((left, top.lowered), (vec![(b"d".to_vec(), 2), (b"c".to_vec(), 1)], 2));
     }
+    #[test]
+    fn keys_of_one_count_are_in_their_own_order_each_with_its_longest_wait() {
+        let mut top = Top::new(8);
+        for wait in [5.0, 3.0] {
+            (0..8).rev().for_each(|key| top.add(&[key], wait));
+        }
+        let leaders: Vec<_> = top.leaders(8).into_iter().map(|leader| (leader.key, leader.longest)).collect();
+        assert_eq!(leaders, (0..8).map(|key| (vec![key], 5.0)).collect::<Vec<_>>());
+    }
 }

@@ -319,6 +319,7 @@ fn a_rule_matches_an_address_under_all_its_names_and_as_a_server_writes_it() {
         rule("v4", 1, json!({ "ip:address": "10.0.0.1" })),
         rule("v6", 1, json!({ "ip:address": "2001:db8:7::/56" })),
         rule("header", 3, json!({ "header:ip": "10.0.0.9" })),
+        rule("wide", 9, json!({ "header:ip": "10.0.0.9" })),
         rule("none", 1, json!({ "header:x-plan": "free" })),
     ] });
     // Three are granted: the second and the fourth are denied by their addresses, the last by the header.
@@ -329,7 +330,7 @@ fn a_rule_matches_an_address_under_all_its_names_and_as_a_server_writes_it() {
         });
     let outcome = run(log.concat(), json!({ "policy": document.to_string() })).unwrap().report;
     let by: Vec<_> = outcome.limits.iter().map(|limit| limit.denied).collect();
-    assert_eq!((outcome.granted, by), (3, vec![1, 1, 1, 0]));
+    assert_eq!((outcome.granted, by), (3, vec![1, 1, 1, 0, 0]));
     assert_eq!(outcome.notes, ["none: no request matches; the log may lack the fields of its `match`"]);
 }
 
