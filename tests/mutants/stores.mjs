@@ -24,6 +24,8 @@ const record = of("record.ts", ...server("dynamodb/suite"));
 const memcachedClient = of("memcached/client.ts", ...server("memcached/keys"));
 const table = of("table.ts", ...server("mysql/rows", "sqlite/rows"));
 const mysql = of("mysql.ts", ...server("mysql/rows", "mysql/faults", "mysql/concurrency"));
+const mysqlWrites = of("mysql.ts", ...unit("mysql-writes"));
+const sqlite = of("sqlite.ts", ...server("sqlite/rows", "sqlite/suite"));
 const dynamodb = of("dynamodb.ts", ...server("dynamodb/faults"));
 const mongodb = of("mongodb.ts", ...server("mongodb/faults"));
 const redis = (file, ...tests) => of(`redis/${file}`, ...server(...tests.map((test) => `redis/${test}`)));
@@ -162,6 +164,15 @@ export const STORES = [
   mysql("} < ? AND (state", "} > 0 * ? AND (state"),
   mysql("if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new KeyError(LOCKED, false);", ""),
   mysql("    unanswered: { write: new KeyError(LOCKED, false) },\n", ""),
+  mysql("3101, 1969]", "3101]"),
+  mysql("AND (state <=> CASE", "AND (true OR state <=> CASE"),
+  mysql("GREATEST(drop_at, VALUES(drop_at))", "drop_at"),
+  mysql("join()}) AND $", "join()}) -- $"),
+  mysql("for (const { id } of all) unanswered.delete(id);", ""),
+  mysqlWrites(".sort((a, b) => (a.id < b.id ? -1 : 1))", ""),
+  mysqlWrites("- ROUND_TRIP + ahead", "+ ahead"),
+  mysqlWrites("trips: 2.5,", ""),
+  sqlite("IS NOT seen.value ->> 1", "<> seen.value ->> 1"),
   mysql("isBytes(state)", "false"),
   mysql("  nestTables: false,\n", ""),
   mysql("  typeCast: (_column: unknown, next: () => unknown): unknown => next(),\n", ""),
@@ -170,9 +181,22 @@ export const STORES = [
   dynamodb("ConsistentRead: true", "ConsistentRead: false"),
   dynamodb("afterWaiting(Math.max(until - performance.now(), 0), () => aborter.abort(), true)", "() => {}"),
   dynamodb("    unanswered: { read: PAUSED, write: PAUSED },\n", ""),
+  dynamodb("TransactionConflict|Provisioned", "TransactionConflict|TransactionInProgress|Provisioned"),
+  dynamodb("causes?.every(", "causes?.some("),
+  dynamodb("if (changes.length === 1 && Delete !== undefined) return database.deleteItem(Delete, at);\n", ""),
   dynamodb('"attribute_not_exists(#state)" : "#state = :state"', '"attribute_not_exists(#none)" : "#state = :state"'),
   mongodb("{ $inc: { touched: 1 } as never }", "{ $set: {} }"),
   mongodb("row?.state === undefined ? row : (row.state ?? undefined)", "row?.state ?? undefined"),
+  mongodb('readPreference: "primary", writeConcern: { w: "majority" }', 'readPreference: "primary"'),
+  mongodb('readPreference: "primary", writeConcern', "writeConcern"),
+  mongodb('readConcern: { level: "snapshot" }, ', ""),
+  mongodb("    unanswered: { write: LOCKED },\n", ""),
+  mongodb("WRITE_CONFLICT) return", "-1) return"),
+  mongodb('errorLabels.includes("TransientTransactionError")', "false"),
+  mongodb("maxCommitTimeMS: within.maxTimeMS", "maxCommitTimeMS: undefined"),
+  mongodb("matchedCount + upsertedCount === 1", "true"),
+  mongodb("...(version !== undefined && { state: { $eq: version } })", "...{}"),
+  mongodb("if (!(await swapOne(rows, change, within))) return false;", "await swapOne(rows, change, within);"),
   mongodb("if (result !== false) await session.commitTransaction();", ""),
 
   redis("upstash.ts", "upstash")("attempts: 0", "attempts: 1"),
