@@ -1,4 +1,5 @@
 /** Envoy's rate limit protocol, by a client of @grpc/grpc-js that loads the protocol's own description. */
+import { once } from "node:events";
 import { connect } from "node:http2";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import protobuf from "protobufjs";
@@ -246,6 +247,7 @@ test("listens on an IPv6 address, and a call that does not end is cut off with t
   expect((await other.request("/healthz")).status).toBe(200);
   const session = connect(`http://[::1]:${other.log()[0]?.["grpcPort"]}`);
   session.on("error", () => {});
+  await once(session, "connect"); // until then a ping ends at once
   const headers = { ":method": "POST", ":path": PATH, "content-type": "application/grpc", te: "trailers" };
   session.request(headers).on("error", () => {});
   // A ping precedes what waits to be sent: after the second one the server has the stream.
