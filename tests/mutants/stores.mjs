@@ -103,10 +103,7 @@ export const STORES = [
   swap("calls = calls.slice(outcome.ends.length);", "calls = [];"),
   swap("this.#attempt(ids, calls, until)", "this.#attempt(ids, batch, until)"),
   swap("comparesAll === true", "false"),
-  swap(
-    "if (await this.#trips.write(swapped)) return undefined;",
-    "await this.#trips.write(swapped);\n    return undefined;",
-  ),
+  swap("if (isWritten) return undefined;", "return undefined;"),
   swap(
     "this.#turns.run(ids, () => this.#place(() => this.#step(ids, batch)))",
     "this.#place(() => this.#step(ids, batch))",
@@ -146,7 +143,7 @@ export const STORES = [
   spread('"charge", count / limit.policy.shards)', '"charge", count)'),
   spread("decision.ok || count <= tolerance ?", "true ?"),
 
-  object("durable-object.ts")("deadline.why = LITTLE_TIME;", "{}"),
+  object("durable-object/wire.ts")("waiting.why = LITTLE_TIME;", "{}"),
   object("durable-object/wire.ts")("Object(error).overloaded", "false"),
   object("durable-object/wire.ts")('error instanceof KeyError ? "key" : "store"', '"store"'),
   object("durable-object/object.ts")("if (performance.now() < until) return", "return"),

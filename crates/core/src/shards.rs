@@ -23,7 +23,7 @@ pub struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// The pool of `states` at `now`, integer ms ([`check_now`](crate::check_now)). `start` is that of
+    /// The pool of `states`, one for each shard, at `now`, integer ms ([`check_now`](crate::check_now)). `start` is that of
     /// [`Policy::bucket`].
     pub fn new(policy: &Policy, start: f64, states: &'a mut [Option<State>], now: f64) -> Pool<'a> {
         for state in states.iter_mut() {

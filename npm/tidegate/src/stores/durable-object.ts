@@ -26,7 +26,6 @@ import {
 } from "./durable-object/wire.ts";
 import { wellFormed } from "./record.ts";
 import { shardsOf } from "./spread.ts";
-import { LITTLE_TIME } from "./turns.ts";
 
 export { TidegateObject } from "./durable-object/object.ts";
 export type { ObjectContext, ObjectNamespace, ObjectStorage } from "./durable-object/shapes.ts";
@@ -103,24 +102,9 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     return name;
   }
 
-  /** Deadlines of the calls that are out since the last reply of their object. */
-  const out = new Map<string, NonNullable<Deadline>[]>();
-  const sendTo = sender(async (name, request) => {
-    try {
-      const reply = await (namespace.get(namespace.idFromName(wellFormed(name))) as ObjectStub).handle(request);
-      // An object carries out one call after another: the others wait, which is no outage.
-      for (const deadline of out.get(name) ?? []) deadline.why = LITTLE_TIME;
-      return reply;
-    } finally {
-      out.delete(name);
-    }
-  });
-  const send: typeof sendTo = (name, request, deadline) => {
-    const calls = out.get(name) ?? [];
-    out.set(name, calls);
-    if (deadline !== undefined) calls.push(deadline);
-    return sendTo(name, request, deadline);
-  };
+  const send = sender((name, request) =>
+    (namespace.get(namespace.idFromName(wellFormed(name))) as ObjectStub).handle(request),
+  );
   /** Whether the objects of this namespace have no binding to call each other by. */
   let alone = false;
 
@@ -178,8 +162,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
         const got = objects.size > 1 ? `${objects.size} objects` : "shards in objects of their own";
         throw new InputError("requests", rule, calls, got);
       }
-      const request: Request = { operation: "decideAll", calls: calls.map(sent), now };
-      const reply = await send(first, request, deadline);
+      const reply = await send(first, { operation: "decideAll", calls: calls.map(sent), now }, deadline);
       const all = reply?.answer as WireAll;
       return { ...all, decisions: all.decisions.map((one, i) => withPolicy(one, (calls[i] as Call).limit)) };
     },

@@ -269,23 +269,12 @@ class Trips {
     return Math.min(...this.#reads);
   }
 
-  async read<T>(trip: Promise<T>): Promise<T> {
-    const [result, ms] = await this.#timed(trip);
-    this.#reads = [this.#reads[1], ms];
-    return result;
-  }
-
-  async write<T>(trip: Promise<T>): Promise<T> {
-    const [result] = await this.#timed(trip);
-    return result;
-  }
-
-  async #timed<T>(trip: Promise<T>): Promise<[T, number]> {
-    const sent = performance.now();
-    const result = await trip;
+  /** A read or a write that was sent then has ended. */
+  ended(trip: "read" | "write", sent: number): void {
     const at = performance.now();
-    this.last = { ms: at - sent, at };
-    return [result, this.last.ms];
+    const ms = at - sent;
+    this.last = { ms, at };
+    if (trip === "read") this.#reads = [this.#reads[1], ms];
   }
 }
 
@@ -366,8 +355,10 @@ class Attempt<Version> implements Transaction {
     if (comparesAll === true && unread.length > 0) await this.#load(unread);
     const ids = new Set([...this.#seen.keys(), ...this.#writes.keys()]);
     const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
-    const swapped = this.#database.swap(changes, { until: this.#until.at, first });
-    if (await this.#trips.write(swapped)) return undefined;
+    const sent = performance.now();
+    const isWritten = await this.#database.swap(changes, { until: this.#until.at, first });
+    this.#trips.ended("write", sent);
+    if (isWritten) return undefined;
     return new KeyError(
       "the write was refused: others were faster, its deadline passed, or the server has no room",
       true,
@@ -378,8 +369,10 @@ class Attempt<Version> implements Transaction {
     this.#reads++;
     const { unanswered } = this.#database;
     if (unanswered?.read !== undefined) this.#explain(unanswered.read);
+    const sent = performance.now();
     try {
-      const entries = await this.#trips.read(this.#database.read(ids, this.#until.at));
+      const entries = await this.#database.read(ids, this.#until.at);
+      this.#trips.ended("read", sent);
       for (const [i, id] of ids.entries()) this.#seen.set(id, entries[i] as Entry<Version>);
     } catch (error) {
       this.#lost = { error };

@@ -7,6 +7,7 @@ import type { Limit } from "../../limit/limit.ts";
 import type { Call, Deadline, Op } from "../contract.ts";
 import { KeyError } from "../failure.ts";
 import { decide, getValue, type Shards } from "../spread.ts";
+import { LITTLE_TIME } from "../turns.ts";
 
 export const NAME = "durable-object";
 
@@ -82,12 +83,24 @@ type Send = (object: string, request: Request, deadline: Deadline) => Promise<{ 
 
 /** Sends by the method `handle` of each object. */
 export function sender(callObject: (object: string, request: Request) => Promise<Reply>): Send {
+  /** Deadlines of the calls that are out since the last reply of their object. */
+  const out = new Map<string, NonNullable<Deadline>[]>();
   return async (object, request, deadline) => {
     const timeout = deadline === undefined ? undefined : deadline.at - performance.now();
-    const reply = await callObject(object, { ...request, timeout }).catch((error: unknown) => {
+    const calls = out.get(object) ?? [];
+    out.set(object, calls);
+    if (deadline !== undefined) calls.push(deadline);
+    let reply: Reply;
+    try {
+      reply = await callObject(object, { ...request, timeout });
+      // An object carries out one call after another: the others wait, which is no outage.
+      for (const waiting of out.get(object) ?? []) if (waiting !== deadline) waiting.why = LITTLE_TIME;
+    } catch (error) {
       // So the runtime marks what concerns this object alone.
       throw Object(error).overloaded ? new KeyError(messageOf(error), true) : error;
-    });
+    } finally {
+      out.delete(object);
+    }
     if ("answer" in reply) return reply;
     if ("alone" in reply) return undefined;
     if ("failure" in reply) {

@@ -210,21 +210,21 @@ export class Pipeline {
     }
     const held = new Map<string, Before>();
     for (let i = keys.length - 1; i >= 0; i--) held.set(keys[i] as string, reply.before[i] as Before);
-    const outcomes = entries.map(({ requests }) => outcomesOf(requests, held, now));
+    const results = entries.map(({ requests }) => outcomesOf(requests, held, now));
     let granted = 0;
-    for (const outcome of outcomes) {
-      if (!(outcome instanceof StoreError)) for (const { decision } of outcome) if (decision.ok) granted++;
+    for (const outcomes of results) {
+      if (!(outcomes instanceof StoreError)) for (const { decision } of outcomes) if (decision.ok) granted++;
     }
     checkGranted(reply, granted);
     for (let i = 0; i < entries.length; i++) {
       const { requests, resolve, reject } = entries[i] as Entry;
-      const outcome = outcomes[i] as Outcome[] | StoreError;
-      if (outcome instanceof StoreError) reject(outcome);
+      const outcomes = results[i] as Outcome[] | StoreError;
+      if (outcomes instanceof StoreError) reject(outcomes);
       else {
         for (let at = 0; at < requests.length; at++) {
-          this.#onAnswer(requests[at] as Request, outcome[at] as Outcome, mark.steady, passed);
+          this.#onAnswer(requests[at] as Request, outcomes[at] as Outcome, mark.steady, passed);
         }
-        resolve(outcome);
+        resolve(outcomes);
       }
     }
   }
