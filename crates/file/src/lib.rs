@@ -47,6 +47,12 @@ mod private;
 mod row;
 mod snapshot;
 mod store;
+// As the files of `tests` have it, which name this crate.
+#[cfg(test)]
+extern crate self as tidegate_file;
+#[cfg(test)]
+#[path = "../tests/temporary/mod.rs"]
+mod temporary;
 mod transaction;
 mod verify;
 

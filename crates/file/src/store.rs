@@ -229,20 +229,22 @@ impl FileStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::temporary::{NOW, Temporary, bucket};
     use crate::{Options, open};
     use std::io::{BufRead, BufReader};
     use std::num::NonZeroU32;
     use std::process::{Command, Stdio};
-    use tidegate_core::{Config, Kind, Policy};
+    use std::sync::Arc;
+
+    const SMALL: Options = Options { max_keys: Some(NonZeroU32::MIN), sync: None };
 
     /// A reader keeps all later pages, so the file fills.
     #[test]
     fn a_call_waits_for_pages_that_a_reader_holds_before_it_fails() {
-        let folder = std::env::temp_dir().join(format!("tidegate-file-full-{}", std::process::id()));
-        let store = open(&folder, Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
-        let config = Config { rate: 1e9, period: 1e12, ..Config::new(Kind::TokenBucket) };
-        let limit = Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"));
-        let take = || store.decide(&limit, None, Call::at(1.8e12));
+        let folder = Temporary::new();
+        let store = folder.open_with(SMALL).expect("a store");
+        let limit = bucket(&store, 1e9);
+        let take = || store.decide(&limit, None, Call::at(NOW));
         take().expect("an answer");
         let reader = store.env.read_txn().expect("a reader");
         let (began, error) = loop {
@@ -255,14 +257,12 @@ mod tests {
         assert!(error.contains("data.mdb is full: a reader or a snapshot has kept its pages"), "{error}");
         drop(reader);
         take().expect("an answer, now that the pages are free");
-        drop(store);
-        let _ = std::fs::remove_dir_all(folder);
     }
 
     #[test]
     fn a_call_waits_for_a_place_among_the_readers_before_it_fails() {
-        let folder = std::env::temp_dir().join(format!("tidegate-file-readers-{}", std::process::id()));
-        let store = open(&folder, Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
+        let folder = Temporary::new();
+        let store = folder.open_with(SMALL).expect("a store");
         let readers: Vec<_> = std::iter::from_fn(|| store.env.read_txn().ok()).collect();
         assert!(readers.len() >= 1000, "{} readers", readers.len());
         let began = Instant::now();
@@ -270,31 +270,26 @@ mod tests {
         assert!(began.elapsed() >= PATIENCE.max(Duration::from_millis(500)), "{error}");
         drop(readers);
         store.stats().expect("counts, now that there are places");
-        drop(store);
-        let _ = std::fs::remove_dir_all(folder);
     }
 
     #[test]
     fn a_call_that_writes_nothing_waits_for_no_writer() {
-        let folder = std::env::temp_dir().join(format!("tidegate-file-writer-{}", std::process::id()));
-        let store = open(&folder, Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
-        let config = Config { rate: 1.0, period: 1e12, ..Config::new(Kind::TokenBucket) };
-        let limit = Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"));
-        assert!(store.decide(&limit, None, Call::at(1.8e12)).expect("an answer").ok);
+        let folder = Temporary::new();
+        let store = folder.open_with(SMALL).expect("a store");
+        let limit = bucket(&store, 1.0);
+        assert!(store.decide(&limit, None, Call::at(NOW)).expect("an answer").ok);
         let writer = store.env.write_txn().expect("a writer");
         let (answered, answers) = std::sync::mpsc::channel();
-        let (reader, of) = (std::sync::Arc::clone(&store), limit.clone());
+        let (reader, of) = (Arc::clone(&store), limit.clone());
         std::thread::spawn(move || {
             let members = [None, Some(b"ann".as_slice())].map(|key| Member::new(&of, key, 1.0, false));
-            let _ = answered.send(reader.decide(&of, None, Call::at(1.8e12)).expect("a denial").ok);
-            let _ = answered.send(reader.take_all(&members, 1.8e12, true).expect("a denial").ok);
-            let _ = answered.send(reader.take_all(&members[1..], 1.8e12, false).expect("a check").ok);
+            let _ = answered.send(reader.decide(&of, None, Call::at(NOW)).expect("a denial").ok);
+            let _ = answered.send(reader.take_all(&members, NOW, true).expect("a denial").ok);
+            let _ = answered.send(reader.take_all(&members[1..], NOW, false).expect("a check").ok);
         });
         let answer = || answers.recv_timeout(Duration::from_secs(30)).expect("an answer while there is a writer");
         assert_eq!([answer(), answer(), answer()], [false, false, true]);
         drop(writer);
-        drop(store);
-        let _ = std::fs::remove_dir_all(folder);
     }
 
     #[test]
@@ -306,15 +301,14 @@ mod tests {
             println!("it reads");
             return sleep(Duration::from_secs(600));
         }
-        let folder = std::env::temp_dir().join(format!("tidegate-file-killed-{}", std::process::id()));
-        let store = open(&folder, Options { max_keys: Some(NonZeroU32::MIN), sync: None }).expect("a store");
-        let config = Config { rate: 1e9, period: 1e12, ..Config::new(Kind::TokenBucket) };
-        let limit = Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"));
-        let take = || store.decide(&limit, None, Call::at(1.8e12)).expect("an answer");
+        let folder = Temporary::new();
+        let store = folder.open_with(SMALL).expect("a store");
+        let limit = bucket(&store, 1e9);
+        let take = || store.decide(&limit, None, Call::at(NOW)).expect("an answer");
         take();
         let mut reader = Command::new(std::env::current_exe().expect("this program"));
         reader.args(["--exact", "store::tests::a_reader_that_was_killed_holds_no_pages", "--nocapture"]);
-        let mut reader = reader.env("TIDEGATE_READ", &folder).stdout(Stdio::piped()).spawn().expect("a process");
+        let mut reader = reader.env("TIDEGATE_READ", &folder.0).stdout(Stdio::piped()).spawn().expect("a process");
         let output = BufReader::new(reader.stdout.take().expect("its output"));
         assert!(output.lines().any(|line| line.expect("a line").contains("it reads")));
         reader.kill().and_then(|()| reader.wait()).expect("its end");
@@ -323,25 +317,21 @@ mod tests {
         while store.env.info().last_txn_id < last + 3000 {
             take();
         }
-        drop(store);
-        let _ = std::fs::remove_dir_all(folder);
     }
 
     #[test]
     fn a_thread_opens_the_folder_once_another_has_closed_it() {
-        let folder = std::env::temp_dir().join(format!("tidegate-file-closing-{}", std::process::id()));
-        let options = Options { max_keys: Some(NonZeroU32::MIN), sync: None };
-        let store = open(&folder, options).expect("a store");
+        let folder = Temporary::new();
+        let store = folder.open_with(SMALL).expect("a store");
         // As in a drop that has come so far.
-        let FileStore { env, owner, .. } = std::sync::Arc::into_inner(store).expect("the only one");
+        let FileStore { env, owner, .. } = Arc::into_inner(store).expect("the only one");
         std::thread::scope(|scope| {
-            let opening = scope.spawn(|| open(&folder, options).map_err(|error| error.to_string()));
+            let opening = scope.spawn(|| folder.open_with(SMALL));
             // Without patience, it fails in this time. With it, the time does not matter.
             sleep(Duration::from_millis(50));
             assert!(!opening.is_finished());
             drop((env, owner));
             drop(opening.join().expect("no panic").expect("a store"));
         });
-        let _ = std::fs::remove_dir_all(folder);
     }
 }

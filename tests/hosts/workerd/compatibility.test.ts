@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { forTests, install, root } from "../../packaging/installed.ts";
 import { inRuntime } from "../runtimes.ts";
-import { bundle, miniflare } from "./server.ts";
+import { bundle, bundleOf, miniflare } from "./server.ts";
 
 const WORKER = `import { env } from "cloudflare:workers";
 import { defineLimits, HOUR } from "tidegate";
@@ -28,7 +28,8 @@ const FIRST = "2024-04-03";
 await inRuntime("workerd", (wrangler) => {
   const user = forTests(install());
   user.write("worker.js", WORKER);
-  const modulesRoot = bundle(wrangler, user.folder, ["worker.js", "--name", "old", "--compatibility-date", FIRST]);
+  bundle(wrangler, user.folder, ["worker.js", "--name", "old", "--compatibility-date", FIRST]);
+  const modulesRoot = bundleOf(user.folder);
 
   async function under(compatibilityDate: string): Promise<unknown> {
     const worker = await miniflare({

@@ -2,11 +2,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, expect, test } from "vitest";
-import { forTests, install, output } from "../../packaging/installed.ts";
-import { remove, temporaryFolder } from "../../support/folders.ts";
+import { expect, test } from "vitest";
+import { forTests, install } from "../../packaging/installed.ts";
 import { inRuntime } from "../runtimes.ts";
-import { QUIET } from "./server.ts";
+import { bundle, bundleOf } from "./server.ts";
 
 const WORKER = `import { defineLimits, MINUTE } from "tidegate";
 import { durableObject } from "tidegate/durable-object";
@@ -29,17 +28,12 @@ const CONFIG = {
 
 await inRuntime("workerd", (wrangler) => {
   const user = forTests(install());
-  const out = temporaryFolder("deploy");
-  afterAll(() => remove(out));
   user.write("worker.js", WORKER);
   user.write("wrangler.json", JSON.stringify(CONFIG));
 
   test("deploys without configuration: a script, and the wasm as a separate module", () => {
-    const printed = output(process.execPath, [wrangler, "deploy", "--dry-run", "--minify", "--outdir", out], {
-      cwd: user.folder,
-      env: { ...process.env, ...QUIET },
-    });
-    expect(printed).toContain("--dry-run: exiting now.");
+    expect(bundle(wrangler, user.folder, ["--minify"])).toContain("--dry-run: exiting now.");
+    const out = bundleOf(user.folder);
     const files = readdirSync(out).filter((file) => /\.(js|wasm)$/.test(file));
     expect(files.filter((file) => file.endsWith(".wasm")).length).toBe(1);
     const sizes = Object.fromEntries(files.map((file) => [file, gzipSync(readFileSync(join(out, file))).length]));

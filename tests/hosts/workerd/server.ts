@@ -31,12 +31,14 @@ export async function miniflare(options: object): Promise<Miniflare> {
   return new Miniflare({ cf: false, ...options });
 }
 
-/** Bundles the Worker of a folder, into a folder `bundled` in it. */
+/** Where the bundle of a folder's Worker is. */
+export const bundleOf = (folder: string): string => join(folder, "bundled");
+
+/** Bundles the Worker of a folder. Returns what wrangler prints. */
 export function bundle(wrangler: string, folder: string, args: readonly string[] = []): string {
-  const out = join(folder, "bundled");
   const env = { ...process.env, ...QUIET };
-  output(process.execPath, [wrangler, "deploy", ...args, "--dry-run", "--outdir", out], { cwd: folder, env });
-  return out;
+  const all = [wrangler, "deploy", ...args, "--dry-run", "--outdir", bundleOf(folder)];
+  return output(process.execPath, all, { cwd: folder, env });
 }
 
 /** Starts the bundled Worker, with what its wrangler.jsonc binds. What it stores is kept if it gets a folder for that. */
@@ -46,7 +48,7 @@ export async function start(folder: string, defaultPersistRoot?: string): Promis
     unstable_getMiniflareWorkerOptions(path: string): { main: string; workerOptions: object };
   };
   const { main, workerOptions } = read(join(folder, "wrangler.jsonc"));
-  const modulesRoot = join(folder, "bundled");
+  const modulesRoot = bundleOf(folder);
   const scriptPath = join(modulesRoot, basename(main));
   const server = await miniflare({ ...workerOptions, modules: true, modulesRoot, scriptPath, defaultPersistRoot });
   const { origin } = await server.ready;
