@@ -150,7 +150,7 @@ export class Executor {
     }
     const isTimeout = fault.code === STATEMENT_TIMEOUT;
     // A second time without a locked row, the server is too slow for the session's limit.
-    const undone = isTimeout && (course.wait.kind === "rows" || !course.timedOut) ? "lock" : fault.undone;
+    const undone = isTimeout && !course.timedOut ? "lock" : fault.undone;
     if (undone === undefined || transaction) return this.#failed(course, fault, error);
     if (undone === "late") return { ...course, late: true };
     if (undone === "lock") return this.#leaveLocked({ ...course, timedOut: course.timedOut || isTimeout }, error);
