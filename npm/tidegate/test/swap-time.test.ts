@@ -119,27 +119,46 @@ test("a server that gets twice the calls that it can carry still answers as many
   expect((await Promise.all(calls)).filter(Boolean).length).toBeGreaterThan(950);
 });
 
-test.each([
-  ["the first, whose reads wait 150 ms for connections", 0, 150],
-  ["one a minute after calls that a slow server answered in 240 ms", 240, 0],
-])("all calls of a burst that a fast server can carry are answered: %s", async (_, slow, connecting) => {
+/** A store whose server takes so many ms for each trip, and none before it is connected. */
+function served(connecting: number, times: { ms: number }) {
   const { store, database } = table();
   const { read, swap } = database;
   const began = performance.now();
-  let ms = slow / 2;
-  const trip = () => after(Math.max(ms, began + connecting - performance.now()));
+  const trip = () => after(Math.max(times.ms, began + connecting - performance.now()));
   database.read = (ids, until) => trip().then(() => read(ids, until));
-  database.swap = (changes, times) => trip().then(() => swap(changes, times));
-  const limits = defineLimits({ api: { ...bucket, timeout: 250 } }, { store, log: false });
-  const burst = async (count: number) => {
-    const calls = Array.from({ length: count }, (_, i) => limits.limit("api", { key: `${count}.${i}` }));
-    await vi.advanceTimersByTimeAsync(250);
-    return (await Promise.all(calls)).filter(({ ok }) => ok).length;
-  };
-  if (slow > 0) expect(await burst(2)).toBe(2);
-  ms = 1;
-  await vi.advanceTimersByTimeAsync(slow > 0 ? 60_000 : 0);
-  expect(await burst(500)).toBe(500);
+  database.swap = (changes, until) => trip().then(() => swap(changes, until));
+  return defineLimits({ api: { ...bucket, timeout: 250 } }, { store, log: false });
+}
+
+test.each([
+  ["the first, whose reads wait 150 ms for connections", "limit", 0, 150],
+  ["the first, of calls that write nothing", "check", 0, 150],
+  ["one a minute after calls that a slow server answered in 240 ms", "limit", 240, 0],
+] as const)(
+  "all calls of a burst that a fast server can carry are answered: %s",
+  async (_, operation, slow, connecting) => {
+    const times = { ms: slow / 2 };
+    const limits = served(connecting, times);
+    const burst = async (count: number) => {
+      const calls = Array.from({ length: count }, (_, i) => limits[operation]("api", { key: `${count}.${i}` }));
+      await vi.advanceTimersByTimeAsync(250);
+      return (await Promise.all(calls)).filter(({ ok }) => ok).length;
+    };
+    if (slow > 0) expect(await burst(2)).toBe(2);
+    times.ms = 1;
+    await vi.advanceTimersByTimeAsync(slow > 0 ? 60_000 : 0);
+    expect(await burst(500)).toBe(500);
+  },
+);
+
+test("calls on two busy keys that came while the process connected are answered", async () => {
+  const limits = served(100, { ms: 1 });
+  const calls: Promise<boolean>[] = [];
+  for (let i = 0; i < 20; i++) {
+    for (const key of ["a", "b"]) calls.push(limits.limit("api", { key, count: 0.1 }).then(({ ok }) => ok));
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  expect(await Promise.all(calls)).not.toContain(false);
 });
 
 test("a server that answers none of a burst has failed", async () => {
@@ -329,6 +348,23 @@ describe("a process that did not run past the deadline, and reads replies before
     for (let i = 0; i < 10; i++) await vi.advanceTimersByTimeAsync(1);
     expect((await first).degraded).toBe(true);
     expect(await waiting).not.toHaveProperty("degraded");
+  });
+
+  test("sends those that wait for a place", async () => {
+    const { store, database } = table();
+    const { read } = database;
+    const replies: (() => void)[] = [];
+    database.read = (ids, until) => new Promise<void>((reply) => replies.push(reply)).then(() => read(ids, until));
+    const limits = defineLimits({ api: bucket }, { store, timeout: 250, log: false });
+    const calls = Array.from({ length: 300 }, (_, i) => limits.check("api", { key: `${i}` }));
+    await pass(0);
+    await pass(249);
+    stop();
+    for (let i = 0; i < 10; i++) {
+      for (const reply of replies.splice(0)) reply();
+      await pass(1);
+    }
+    for (const decision of await Promise.all(calls)) expect(decision).not.toHaveProperty("degraded");
   });
 
   test("tries again where others were faster", async () => {

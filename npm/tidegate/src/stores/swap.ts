@@ -192,18 +192,17 @@ class Swaps<Version> {
    * The calls that can still be answered; where some have time for a read and a write, or steps wait for a place, those that
    * have it. Rejects the others. The first deadline of a batch is that of its write: with a few calls in each that are nearly
    * late, all of a busy key would fail. So would all calls of a server that gets more than it can carry: the oldest begin
-   * first, and their reads would take the time of the others. Unless the last trip was before these calls, or fast: the
-   * first reads of a process wait for connections, and those after a slow time are not slow.
+   * first, and their reads would take the time of the others. What took long before these calls were made says nothing, nor
+   * do trips that were all under way at that time: they may have waited for a connection, or for this process.
    */
   #worthwhile(calls: readonly Waiting[]): Waiting[] {
     const now = performance.now();
     const left = inTime(calls, now, NOT_SENT);
     const trips = this.#database.trips ?? TRIPS;
-    const { usual, last } = this.#trips;
+    const { usual, after } = this.#trips;
     const enough = now + trips * usual;
-    if (left.some(({ deadline }) => deadline.at > enough)) return inTime(left, enough, LITTLE_TIME);
-    const isLoaded = this.#next.length > 0 && last.at > (calls[0] as Waiting).since;
-    return isLoaded ? inTime(left, now + trips * Math.min(usual, last.ms), LITTLE_TIME) : left;
+    const isLoaded = this.#next.length > 0 && after > (calls[0] as Waiting).since;
+    return isLoaded || left.some(({ deadline }) => deadline.at > enough) ? inTime(left, enough, LITTLE_TIME) : left;
   }
 
   async #attempts(ids: readonly string[], batch: readonly Waiting[], until: Until): Promise<void> {
@@ -258,23 +257,34 @@ async function pauseAfter(refusals: number, failure: unknown, calls: readonly Wa
   await new Promise((resolve) => setTimeout(resolve, pause));
 }
 
+/** When a trip to the database was sent, and when the last one before that had ended (`performance.now()`, ms). */
+interface Sent {
+  readonly at: number;
+  readonly after: number;
+}
+
 /** How long trips to the database took. */
 class Trips {
   #reads: readonly [number, number] = [0, 0];
-  /** How long the last trip took, and when it ended (`performance.now()`), in ms. */
-  last = { ms: 0, at: -Infinity };
+  #last = 0;
+  #ended = -Infinity;
+  /** When the trip had ended after which the last one was sent. */
+  after = -Infinity;
 
-  /** Ms that the last two reads took: a single one may have waited for a connection. */
+  /** Ms that the last two reads took, or the last trip: one alone may have waited for a connection. */
   get usual(): number {
-    return Math.min(...this.#reads);
+    return Math.min(...this.#reads, this.#last);
   }
 
-  /** A read or a write that was sent then has ended. */
-  ended(trip: "read" | "write", sent: number): void {
-    const at = performance.now();
-    const ms = at - sent;
-    this.last = { ms, at };
-    if (trip === "read") this.#reads = [this.#reads[1], ms];
+  sent(): Sent {
+    return { at: performance.now(), after: this.#ended };
+  }
+
+  ended(trip: "read" | "write", { at, after }: Sent): void {
+    this.#ended = performance.now();
+    this.#last = this.#ended - at;
+    this.after = after;
+    if (trip === "read") this.#reads = [this.#reads[1], this.#last];
   }
 }
 
@@ -355,7 +365,7 @@ class Attempt<Version> implements Transaction {
     if (comparesAll === true && unread.length > 0) await this.#load(unread);
     const ids = new Set([...this.#seen.keys(), ...this.#writes.keys()]);
     const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
-    const sent = performance.now();
+    const sent = this.#trips.sent();
     const isWritten = await this.#database.swap(changes, { until: this.#until.at, first });
     this.#trips.ended("write", sent);
     if (isWritten) return undefined;
@@ -369,7 +379,7 @@ class Attempt<Version> implements Transaction {
     this.#reads++;
     const { unanswered } = this.#database;
     if (unanswered?.read !== undefined) this.#explain(unanswered.read);
-    const sent = performance.now();
+    const sent = this.#trips.sent();
     try {
       const entries = await this.#database.read(ids, this.#until.at);
       this.#trips.ended("read", sent);
