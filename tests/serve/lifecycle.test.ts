@@ -30,6 +30,13 @@ describe("the start", () => {
     expect((await service.request("/readyz")).body).toEqual({ ok: true });
   });
 
+  test("keeps idle connections for longer than a proxy does, which sends a request where the service ends one", async () => {
+    await using service = await serving();
+    const [, seconds] = /timeout=(\d+)/.exec((await service.request("/healthz")).headers.get("keep-alive") ?? "") ?? [];
+    // nginx and most load balancers: 60 s.
+    expect(Number(seconds)).toBeGreaterThan(60);
+  });
+
   test("a health check over HTTP/1.0 without a host, as HAProxy sends it, is answered", async () => {
     await using service = await serving();
     const socket = connect(Number(new URL(service.url).port), "127.0.0.1");

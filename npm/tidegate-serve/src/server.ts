@@ -47,6 +47,9 @@ interface Service {
   close(reason: string): Promise<void>;
 }
 
+/** ms for which an idle connection is kept. */
+const KEEP_ALIVE = 75_000;
+
 /** Listens, or throws a {@link UsageError} where the address cannot be used. */
 async function listen(server: Server, { host, port }: Settings): Promise<AddressInfo> {
   server.listen(port, host);
@@ -97,6 +100,8 @@ function serverOf(app: ReturnType<typeof appOf>, { headerLimit }: Settings): Ser
   const server = createAdaptorServer({ fetch: app.fetch, serverOptions, hostname: "localhost" }) as Server;
   // By default Node.js drops headers beyond the thousandth, which may be the proxy's. Their bytes are bounded.
   server.maxHeadersCount = 0;
+  // By default 5 s. A request that a client sends where the service ends an idle connection fails; proxies keep theirs for 60 s.
+  server.keepAliveTimeout = KEEP_ALIVE;
   return server;
 }
 
