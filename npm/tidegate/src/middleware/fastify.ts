@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from "fastify";
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from "fastify";
 import type { HeaderTarget } from "../http/fields.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
@@ -48,8 +48,11 @@ export type RouteOptionsOf = Partial<FastifyOptions<string>>;
 type AnyRequest = FastifyRequest<any, any, any, any, any, any, any, any>;
 // biome-ignore lint/suspicious/noExplicitAny: as above
 type AnyReply = FastifyReply<any, any, any, any, any, any, any, any>;
-// biome-ignore lint/suspicious/noExplicitAny: as above
-type AnyInstance = FastifyInstance<any, any, any, any, any>;
+/** What the plugin calls of an instance: of any copy of Fastify, as NestJS has its own, and with the fields of any plugins. */
+interface AnyInstance {
+  // biome-ignore lint/suspicious/noExplicitAny: overloads, one for each name
+  addHook(name: string, hook: any): unknown;
+}
 
 /**
  * A hook of any application or route. It states what no type parameter of Fastify's is inferred from: a whole request here
@@ -196,7 +199,7 @@ function limitRoutes(app: AnyInstance, options: PluginOptions): void {
     return rateLimit(limiter, overridden(shared, own) as FastifyOptions<string>);
   };
   const here = Symbol("tidegate");
-  app.addHook("onRoute", (route) => {
+  app.addHook("onRoute", (route: RouteOptions) => {
     const config: Config = { ...route.config, [here]: ELSEWHERE };
     const own = config.rateLimit;
     const limit = limitOf(own);

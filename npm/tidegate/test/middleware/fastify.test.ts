@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { connect, constants } from "node:http2";
 import { text } from "node:stream/consumers";
-import fastify, { type FastifyRequest, type FastifyTypeProvider } from "fastify";
+import fastify, { type FastifyInstance, type FastifyRequest, type FastifyTypeProvider } from "fastify";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
-import { type FastifyOptions, rateLimit, rateLimitPlugin } from "../../src/middleware/fastify.ts";
+import { type FastifyOptions, type PluginOptions, rateLimit, rateLimitPlugin } from "../../src/middleware/fastify.ts";
 import { behind } from "../behind.ts";
 import { eventually } from "./eventually.ts";
 import { headerOf, orders } from "./handler.ts";
@@ -65,6 +65,12 @@ test("a route with a hook of its own has the types of its type provider", () => 
   app.get("/list", { schema, preHandler: [hook] }, ({ query }) => query.n satisfies number);
   const two = fastify({ http2: true }).withTypeProvider<Provider>();
   two.get("/", { schema, onRequest: hook }, ({ query, raw }) => `${query.n satisfies number} ${raw.stream.id}`);
+});
+
+test("the plugin is one of another copy of Fastify too, as NestJS has its own, which other plugins have not extended", () => {
+  type Another = Omit<FastifyInstance, "withTypeProvider">;
+  type Plugin = (app: Another, options: PluginOptions, done: (error?: Error) => void) => void;
+  expect(rateLimitPlugin satisfies Plugin).toBe(rateLimitPlugin);
 });
 
 const config = { kind: "token bucket", rate: 1, period: MINUTE } as const;
