@@ -93,7 +93,11 @@ export function grantedOrThrow(store: Store, name: string, decision: Decision): 
   throw denied(name, decision);
 }
 
-/** Limits by name, on one store. Made by {@link defineLimits}. */
+/**
+ * Limits by name, on one store. Made by {@link defineLimits}. Where its type is written, as for `isolatedDeclarations`, it is
+ * `Limiter<"api", MemoryStore>` or, on a store that returns promises, `Limiter<"api", AsyncStore>`; with `Limiter<"api">` calls
+ * may be either.
+ */
 export class Limiter<N extends string = string, S extends Store = Store> {
   /** Where state lives. */
   readonly store: S;
