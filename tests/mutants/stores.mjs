@@ -198,7 +198,8 @@ export const STORES = [
   mongodb("if (result !== false) await session.commitTransaction();", ""),
 
   redis("upstash.ts", "upstash")("attempts: 0", "attempts: 1"),
-  redis("upstash.ts", "upstash")('error.message.indexOf(", command was: ")', "-1"),
+  redis("pipeline.ts", "upstash")("|command was): ", "): "),
+  redis("pipeline.ts", "faults")("with args beginning with|", ""),
   redis("upstash.ts", "upstash")("if (commands.length === MOST_COMMANDS) open = undefined;", ""),
   redisStore("suite", "store")("latest?.is(action, start, isShard) === true", "latest !== undefined"),
   redisStore(
@@ -208,12 +209,9 @@ export const STORES = [
   )("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
   redisStore("cluster")(", call, at, start)", ", call, at, start, 0)"),
   redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),
-  redis("pipeline.ts", "cluster")("entries.length > 1 && isOfKeys(messageOf(error))", "false"),
-  redis(
-    "pipeline.ts",
-    "store",
-    "faults",
-  )("/^(?:(?![A-Z]{2,} )[\\w[\\] ]*(?:failed|Error): )*NOSCRIPT(?: |$)|", "/NOSCRIPT|"),
+  redis("pipeline.ts", "cluster")("entries.length > 1 && signals(message, OF_KEYS)", "false"),
+  redis("pipeline.ts", "store", "faults")("/^(?:NOSCRIPT(?: |$)|", "/(?:NOSCRIPT|"),
+  redis("pipeline.ts", "outages")("|PermissionDenied: )", " )"),
   redis("denials.ts", "denials")("if (sentAt <= (this.#returnedAt.get(key) ?? this.#returnedBefore)) return;", ""),
   redis("denials.ts", "denials")("if (this.#kept.size >= MOST_KEYS)", "if (false)"),
   lua(

@@ -211,6 +211,32 @@ describe.each(shapes)("%s", (_, make) => {
     expect(lines[0]).toContain('take of "load:ann" failed: OOM');
     expect(lines[0]).not.toMatch(/local argv|ben/);
   });
+
+  test("where the server quotes the command, the log does not", async () => {
+    const server = await started("--rename-command", "EVALSHA", "");
+    const open = await make(server.port);
+    onTestFinished(() => open.close());
+    const lines: string[] = [];
+    const log = { error: (...line: unknown[]) => lines.push(format(...line)), info: () => {} };
+    const limiter = defineLimits(limits, { store: redis(open.client), timeout: PATIENCE, log });
+    // The first call of all sends the script whole.
+    expect(await limiter.limit("load", { key: "first" })).toMatchObject({ ok: true });
+    const decisions = await Promise.all(["ann", "ben"].map((key) => limiter.limit("load", { key })));
+    for (const { cause } of decisions) expect((cause as Error).message).toMatch(/ERR unknown command 'evalsha'$/i);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).not.toContain("ben");
+  });
+});
+
+test("a connection in a MULTI of the application: the error names it, and calls resume after EXEC", async () => {
+  const server = await started();
+  const client = server.client();
+  const tested = subject({ client, close: () => client.disconnect() });
+  await client.multi({ pipeline: false });
+  const { cause } = await tested.patient.limit("load", { key: "k" });
+  expect((cause as Error).message).toMatch(/failed: the connection is in a MULTI: give the store/);
+  await client.exec();
+  await resumes(tested);
 });
 
 test("wrong password: no call outlives its deadline, and none is granted", async () => {

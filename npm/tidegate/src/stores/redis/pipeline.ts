@@ -150,11 +150,12 @@ export class Pipeline {
     }
     this.#sentScript = true;
     const failed = (thrown: unknown) => {
-      const error = readable(thrown);
+      const error = withoutCommand(readable(thrown));
+      const message = messageOf(error);
       // A missing script has done nothing. Whatever else failed may have been carried out, and is not repeated.
-      if (!whole && isMissingScript(error)) this.#call(sent, true, clock.mark());
+      if (!whole && signals(message, MISSING_SCRIPT)) this.#call(sent, true, clock.mark());
       // Nor has a call whose keys the server refused. Each entry alone may have none of those.
-      else if (entries.length > 1 && isOfKeys(messageOf(error))) {
+      else if (entries.length > 1 && signals(message, OF_KEYS)) {
         for (const entry of entries) this.#run({ now, slot, entries: [entry] });
       } else for (const entry of entries) fail(entry, error);
     };
@@ -267,16 +268,18 @@ function checkGranted(reply: Reply, granted: number): void {
 }
 
 /**
- * The server's error code begins its message. Clients may put words of their own before it ("Command failed: ",
- * "ReplyError: ") or spell it out ("NoScriptError: "). What a message quotes further on may be a caller's key.
+ * What clients put before the server's message, which begins with its error code. GLIDE has names in place of the codes.
+ * What a message quotes further on may be a caller's key.
  */
-const MISSING_SCRIPT =
-  /^(?:(?![A-Z]{2,} )[\w[\] ]*(?:failed|Error): )*NOSCRIPT(?: |$)|^An error was signalled by the server: - NoScriptError: /;
+const WORDS_OF_CLIENT = /^(?:An error was signalled by the server: - |(?:(?![A-Z]{2,} )[\w[\] ]*(?:failed|Error): )*)/;
+const MISSING_SCRIPT = /^(?:NOSCRIPT(?: |$)|NoScriptError: )/;
+/**
+ * The server refused some of the keys before it ran the script. They have moved to another master with their slot, and
+ * others have not, or the user's ACL withholds them.
+ */
+const OF_KEYS = /^(?:TRYAGAIN |TryAgain: |(?:NOPERM |PermissionDenied: ).*\baccess (?:a key|one of the keys))/;
 
-function isMissingScript(error: unknown): boolean {
-  const message = (error as { message?: unknown } | null | undefined)?.message;
-  return typeof message === "string" && MISSING_SCRIPT.test(message);
-}
+const signals = (message: string, code: RegExp): boolean => code.test(message.replace(WORDS_OF_CLIENT, ""));
 
 /** What a key holds is not a state. It is never taken for a fresh key. */
 const corrupt = (request: Request, what: string): StoreError =>
@@ -295,18 +298,20 @@ function fail({ requests, reject }: Entry, cause: unknown): void {
   const identity = idsOf(requests).join(", ");
   const reported = messageOf(cause);
   const message = TOO_OLD.test(reported) ? `the server must be Redis 6.2 or newer (${reported})` : reported;
-  const scope = cause instanceof KeyError || isOfKeys(message) ? "key" : "store";
+  const scope = cause instanceof KeyError || signals(message, OF_KEYS) ? "key" : "store";
   reject(
     cause instanceof StoreError ? cause : new StoreError(message, { store: STORE, operation, identity, cause, scope }),
   );
 }
 
-/**
- * The server refused some of the keys before it ran the script. They have moved to another master with their slot, and
- * others have not, or the user's ACL withholds them.
- */
-const isOfKeys = (message: string): boolean =>
-  /^(?:TRYAGAIN |NOPERM .*\baccess (?:a key|one of the keys))/.test(message);
+/** The server, or Upstash's client, quotes the command, which has the script and the keys of other callers. */
+const QUOTED = /, (?:with args beginning with|command was): .*/s;
+
+function withoutCommand(error: unknown): unknown {
+  const message = messageOf(error);
+  const kept = message.replace(QUOTED, "");
+  return kept === message ? error : new Error(kept);
+}
 
 const settled = Promise.resolve();
 const host = globalThis as {

@@ -168,7 +168,12 @@ export function readLate(reply: unknown): number | undefined {
 export function readReply(reply: unknown, keys: number): Reply {
   const read = typeof reply === "string" ? fromText(reply) : isBytes(reply) ? fromBytes(reply) : undefined;
   if (read === undefined || read.before.length !== keys || !Number.isFinite(read.now)) {
-    throw new TypeError("the server's reply is not one of the script's");
+    const isQueued = `${reply}` === "QUEUED";
+    throw new TypeError(
+      isQueued
+        ? "the connection is in a MULTI: give the store a connection of its own"
+        : "the server's reply is not one of the script's",
+    );
   }
   return read;
 }

@@ -39,7 +39,7 @@ export function commandSender(requester: Requester): (command: string[]) => Prom
       open = undefined;
       return once.request({ path: ["pipeline"], body: commands });
     };
-    return { commands, replies: Promise.resolve().then(request).catch(withoutCommands) };
+    return { commands, replies: Promise.resolve().then(request) };
   };
   return async (command) => {
     open ??= start();
@@ -50,10 +50,4 @@ export function commandSender(requester: Requester): (command: string[]) => Prom
     if (error !== undefined) throw new Error(error);
     return result;
   };
-}
-
-/** The client's messages end with the commands, which contain the script. */
-function withoutCommands(error: Error): never {
-  const end = error.message.indexOf(", command was: ");
-  throw end < 0 ? error : new Error(error.message.slice(0, end));
 }
