@@ -14,20 +14,23 @@ interface Answer {
 }
 
 /** A route that takes JSON, or for GET the parameters of the query. */
-export interface Route {
+export interface Route<S extends z.ZodType = z.ZodType> {
   readonly method: "get" | "post";
   readonly path: string;
   readonly id: string;
   readonly summary: string;
   /** Whether it requires the token of the administrator. */
   readonly admin: boolean;
-  /** The bodies that it takes. */
-  readonly takes: readonly z.ZodType[];
+  /** The bodies that it takes; of two, the second one has a `request`. */
+  readonly takes: readonly S[];
   readonly answers: readonly z.ZodType[];
   /** A body that it takes, for the document and for the remedy of a mistake. */
   readonly example: object;
-  run(body: unknown, file: PolicyFile): Promise<Answer>;
+  run(body: z.infer<S>, file: PolicyFile): Promise<Answer>;
 }
+
+/** The `run` of a route is typed by what it takes. */
+const routeOf = <S extends z.ZodType>(of: Route<S>): Route => of;
 
 /** The decision as JSON: the error of a failed store as its messages. */
 const asJson = <T extends { cause?: unknown }>(decision: T): T =>
@@ -64,18 +67,17 @@ function at(body: unknown, path: readonly PropertyKey[]): { field: string; value
 }
 
 const CLIENT = { name: "api", key: "203.0.113.7" };
+const COUNTED = { ...CLIENT, count: 1 };
 
 /** What to send in place of a request that has a mistake. */
-const bodyLike = (example: object): string => `Send a body such as ${JSON.stringify(example)}`;
-const QUERY = `Send a query such as ?${new URLSearchParams(CLIENT)}`;
+const instead = ({ method, example }: Route): string =>
+  method === "get"
+    ? `Send a query such as ?${new URLSearchParams(CLIENT)}`
+    : `Send a body such as ${JSON.stringify(example)}`;
 
 /** The body, checked. Throws a {@link RequestError} for the first mistake. */
-function checked<T extends z.ZodType>(
-  schema: T,
-  body: unknown,
-  example: object,
-  send: string = bodyLike(example),
-): z.infer<T> {
+function checked(route: Route, body: unknown): unknown {
+  const schema = route.takes.at("request" in Object(body) ? -1 : 0) as z.ZodType;
   const { success, data, error } = schema.safeParse(body);
   if (success) return data;
   const [issue] = error.issues as [z.core.$ZodIssue, ...z.core.$ZodIssue[]];
@@ -84,26 +86,25 @@ function checked<T extends z.ZodType>(
   const beside = issue.path.length === 0 && "request" in Object(body);
   const absent = beside ? "absent beside `request`" : "absent: there is no such field";
   const rule = unknown.length > 0 ? absent : issue.message;
-  const remedy = `${send}; GET /v1/openapi.json has all fields.`;
+  const remedy = `${instead(route)}; GET /v1/openapi.json has all fields.`;
   throw new RequestError({ field: field === "" ? "body" : field, rule, value: field === "" ? body : value, remedy });
 }
 
-/** Runs a route. A limiter's `InputError` is a mistake of the request. */
-export async function answerOf({ method, run, example }: Route, body: unknown, file: PolicyFile): Promise<Answer> {
+/** Runs a route on a body. A limiter's `InputError` is a mistake of the request. */
+export async function answerOf(route: Route, body: unknown, file: PolicyFile): Promise<Answer> {
   try {
-    return await run(body, file);
+    return await route.run(checked(route, body), file);
   } catch (error) {
     if (!isInputError(error)) throw error;
-    const remedy = `${method === "get" ? QUERY : bodyLike(example)}.`;
-    throw new RequestError({ field: error.field, rule: error.rule, value: error.value, remedy });
+    const { field, rule, value } = error;
+    throw new RequestError({ field, rule, value, remedy: `${instead(route)}.` });
   }
 }
 
 /** `/v1/decide` and `/v1/check`: one limit by its name, or all rules that match a request. */
 function deciding(id: "decide" | "check", summary: string): Route {
-  const example = { ...CLIENT, count: 1 };
   const [single, several] = id === "decide" ? (["limit", "limitAll"] as const) : (["check", "checkAll"] as const);
-  return {
+  return routeOf({
     method: "post",
     path: `/v1/${id}`,
     id,
@@ -111,20 +112,16 @@ function deciding(id: "decide" | "check", summary: string): Route {
     admin: false,
     takes: [schemas.NamedLimit, schemas.OneRequest],
     answers: [schemas.OneDecision, schemas.AllDecision],
-    example,
+    example: COUNTED,
     async run(body, file) {
-      if (!("request" in Object(body))) {
-        const limit = checked(schemas.NamedLimit, body, example);
-        return one(await file.limiter[single](limit.name, file.callOf(limit)));
-      }
-      const { request } = checked(schemas.OneRequest, body, example);
-      const taken = file.select(request);
+      if (!("request" in body)) return one(await file.limiter[single](body.name, file.callOf(body)));
+      const taken = file.select(body.request);
       return all(taken.length === 0 ? UNLIMITED : await file.limiter[several](taken));
     },
-  };
+  });
 }
 
-const decideAll: Route = {
+const decideAll = routeOf({
   method: "post",
   path: "/v1/decide-all",
   id: "decideAll",
@@ -133,16 +130,13 @@ const decideAll: Route = {
   takes: [schemas.Several],
   answers: [schemas.AllDecision],
   example: { limits: [CLIENT] },
-  async run(body, file) {
-    const { limits } = checked(schemas.Several, body, decideAll.example);
-    return all(await file.limiter.limitAll(limits.map((limit, i) => file.requestOf(limit, `limits[${i}].`))));
-  },
-};
+  run: async ({ limits }, file) =>
+    all(await file.limiter.limitAll(limits.map((limit, i) => file.requestOf(limit, `limits[${i}].`)))),
+});
 
 /** `/v1/give` and `/v1/charge`. */
 function correcting(id: "give" | "charge", summary: string): Route {
-  const example = { ...CLIENT, count: 1 };
-  return {
+  return routeOf({
     method: "post",
     path: `/v1/${id}`,
     id,
@@ -150,16 +144,15 @@ function correcting(id: "give" | "charge", summary: string): Route {
     admin: true,
     takes: [schemas.Counted],
     answers: [schemas.OneDecision],
-    example,
-    async run(body, file) {
-      const counted = checked(schemas.Counted, body, example);
-      const { name, ...call } = { ...file.targetOf(counted), count: counted.count ?? 1 };
-      return changed(await file.limiter[id](name, call));
+    example: COUNTED,
+    async run({ count = 1, ...target }, file) {
+      const { name, ...call } = file.targetOf(target);
+      return changed(await file.limiter[id](name, { ...call, count }));
     },
-  };
+  });
 }
 
-const block: Route = {
+const block = routeOf({
   method: "post",
   path: "/v1/block",
   id: "block",
@@ -168,12 +161,11 @@ const block: Route = {
   takes: [schemas.Block],
   answers: [schemas.OneDecision],
   example: { ...CLIENT, for: "15m" },
-  async run(body, file) {
-    const { for: length, ...target } = checked(schemas.Block, body, block.example);
+  async run({ for: length, ...target }, file) {
     const { name, ...call } = file.targetOf(target);
     return changed(await file.limiter.block(name, { ...call, for: length as BlockOptions["for"] }));
   },
-};
+});
 
 /** The state of a limit and key, which `/v1/state` reads and `/v1/reset` answers with. */
 async function stateOf(file: PolicyFile, target: KnownLimit): Promise<Answer> {
@@ -182,7 +174,7 @@ async function stateOf(file: PolicyFile, target: KnownLimit): Promise<Answer> {
   return { body: { name, value, ts, config }, headers: {} };
 }
 
-const reset: Route = {
+const reset = routeOf({
   method: "post",
   path: "/v1/reset",
   id: "reset",
@@ -192,14 +184,14 @@ const reset: Route = {
   answers: [schemas.State],
   example: CLIENT,
   async run(body, file) {
-    const target = file.targetOf(checked(schemas.Target, body, CLIENT));
+    const target = file.targetOf(body);
     const { name, ...call } = target;
     await file.limiter.reset(name, call);
     return stateOf(file, target);
   },
-};
+});
 
-const state: Route = {
+const state = routeOf({
   method: "get",
   path: "/v1/state",
   id: "state",
@@ -208,8 +200,8 @@ const state: Route = {
   takes: [schemas.Target],
   answers: [schemas.State],
   example: CLIENT,
-  run: async (body, file) => stateOf(file, file.targetOf(checked(schemas.Target, body, CLIENT, QUERY))),
-};
+  run: async (body, file) => stateOf(file, file.targetOf(body)),
+});
 
 /** Every route that takes and answers JSON. */
 export const ROUTES: readonly Route[] = [
