@@ -33,6 +33,12 @@ describe("a wrong argument is an InputError that names it", () => {
     ["within(function)", () => store.within(any(() => {})), `${aClient}a function`],
     ["postgres(sequelize)", () => postgres(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
     ["migrate(sequelize)", () => migrate(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
+    ["migrate(drizzle 0.33)", () => migrate(any(oldDrizzle)), "`client` must be Drizzle 0.34 or newer"],
+    [
+      "migrate(a client of MySQL)",
+      () => migrate(any({ ...client, escapeId: () => "" })),
+      `${aClient}a client of MySQL`,
+    ],
     ["postgres(drizzle 0.33)", () => postgres(any(oldDrizzle)), "`client` must be Drizzle 0.34 or newer"],
     ["within(drizzle 0.33)", () => store.within(any(oldDrizzle)), "`client` must be Drizzle 0.34 or newer"],
     ["purge(null)", () => store.purge(any(null)), `${anyOf("slice, now")}null`],

@@ -1,7 +1,7 @@
 /** The keys that a store holds, page by page. Keys without calls, and those that are full again, are not stored. */
 import { decode, decodeText, NotAState } from "../limit/codec.ts";
 import type { State } from "../limit/decision.ts";
-import { type PostgresClient, senderOf, statement } from "../stores/postgres/client.ts";
+import { databaseOf, type PostgresClient, statement } from "../stores/postgres/client.ts";
 import { quoted } from "../stores/postgres/migration.ts";
 import { linkTo, type RedisLike } from "../stores/redis/clients.ts";
 import { nameAndKeyOf } from "../stores/redis/key.ts";
@@ -65,7 +65,7 @@ const ROWS = 5000;
 
 /** The keys in the table, by pages of the primary key. Rows that are full again or hold no state are left out. */
 export async function* postgresKeys(client: PostgresClient, schema = "tidegate"): Pages {
-  const send = senderOf(client, false);
+  const { send } = databaseOf(client, false);
   const name = quoted(schema);
   const text = `SELECT coalesce(json_agg(json_build_array(encode(id, 'hex'), value || ' ' || ts) ORDER BY id), '[]')::text AS answer
     FROM (

@@ -22,7 +22,7 @@ import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { Cleanup, purge, type PurgeOptions } from "./postgres/cleanup.ts";
-import { checkTransaction, isOneConnection, type PostgresClient, senderOf, statement } from "./postgres/client.ts";
+import { checkTransaction, isOneConnection, databaseOf, type PostgresClient, statement } from "./postgres/client.ts";
 import { migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
 import { PendingRequest, type Request } from "./postgres/request.ts";
@@ -99,7 +99,7 @@ export class PostgresStore implements AsyncStore {
     this.#client = client;
     this.#options = options;
     this.#schema = quoted(schema);
-    const send = senderOf(client, prepare);
+    const { send } = databaseOf(client, prepare);
     const timeout = msOf(statementTimeout);
     const hello = () => statement("SELECT 1", []);
     this.#connecting = transaction ? () => undefined : connectingBy(async () => send(hello, CONNECT_TIMEOUT).reply);
@@ -178,7 +178,7 @@ export class PostgresStore implements AsyncStore {
    * ```
    */
   purge(options: PurgeOptions = {}): Promise<number> {
-    return purge(senderOf(this.#client, false), this.#schema, options);
+    return purge(databaseOf(this.#client, false).send, this.#schema, options);
   }
 
   #request<T>(request: Request, now: number | undefined, deadline: Deadline): Promise<T> {

@@ -59,6 +59,13 @@ export interface Sent {
  */
 export type Send = (make: () => Statement, timeout: number) => Sent;
 
+/** A client, as the store uses it. */
+export interface Database {
+  readonly send: Send;
+  /** Runs one statement without values or reply: by the simple protocol where the client has both. */
+  run(text: string): PromiseLike<unknown>;
+}
+
 const has = (client: unknown, name: string, type = "function"): boolean => typeof Object(client)[name] === type;
 
 /** pg's `Pool`, and Neon's. */
@@ -95,35 +102,58 @@ function hasConnections(client: unknown): boolean {
 }
 
 type Query = (this: unknown, statement: unknown, values?: unknown) => PromiseLike<unknown>;
-const never = (): boolean => false;
 
 const RULE = "a PostgreSQL client, with query(text, values) or unsafe(text, values)";
 
 /** How to send statements to this client. Throws an `InputError` where it is not a PostgreSQL client. */
-export function senderOf(client: PostgresClient, prepare: boolean): Send {
+export function databaseOf(client: PostgresClient, prepare: boolean): Database {
   const other = otherDatabase(client);
   if (other !== undefined) throw new InputError("client", RULE, client, other);
-  const orm = ormQuery(client);
-  if (orm !== undefined) return (make) => ({ reply: orm(make()).then(replyOf), withdraw: never });
+  if (has(client, "$queryRawUnsafe")) {
+    const prisma = client as PrismaLike;
+    return {
+      send: sending(({ text, values }) => prisma.$queryRawUnsafe(text, ...(values as readonly never[]))),
+      run: (text) => prisma.$executeRawUnsafe(text),
+    };
+  }
+  if (has(client, "execute") && !has(client, "query")) {
+    const drizzle = client as DrizzleLike;
+    if (takesNoText(drizzle)) {
+      const rule = "Drizzle 0.34 or newer, or its driver, such as pg's Pool";
+      throw new InputError("client", rule, client, "an older Drizzle");
+    }
+    // Drizzle's parameters need a class of its own.
+    const written = ({ text, values }: Statement): string =>
+      text.replace(/\$(\d+)(?=::text)/g, (_, n) => literal(values[Number(n) - 1] ?? null));
+    return { send: sending((made) => drizzle.execute(written(made))), run: (text) => drizzle.execute(text) };
+  }
   if (isUnsafeClient(client)) {
     // Bun's `SQL` is one of several databases.
     const { adapter = "postgres" } = Object((client as { options?: unknown }).options) as { adapter?: unknown };
     if (adapter !== "postgres") throw new InputError("client", RULE, client, `one of ${show(adapter)}`);
-    return unsafeSender(client as UnsafeClient, prepare);
+    const sql = client as UnsafeClient;
+    return { send: unsafeSender(sql, prepare), run: (text) => sql.unsafe(text) };
   }
-  if (!has(client, "query") || isSequelize(client)) throw notAClient(client);
-  if (isPool(client)) return poolSender(client as unknown as Pool, prepare);
+  // Sequelize's `query` takes options in place of the values.
+  const isSequelize = has(client, "getQueryInterface");
+  if (!has(client, "query") || isSequelize) {
+    const wrapped = '{ query: (text, bind) => sequelize.query(text, { bind, type: "SELECT" }) }';
+    throw new InputError("client", RULE, client, isSequelize ? `Sequelize; pass ${wrapped}` : showInstead(client));
+  }
   const { query } = client as { query: Query };
-  if (isPgClient(client)) {
-    return (make, timeout) => ({
-      reply: query.call(client, { ...objectOf(make(), prepare), query_timeout: timeout }).then(replyOf),
-      withdraw: never,
-    });
-  }
-  return (make) => {
-    const { text, values } = make();
-    return { reply: query.call(client, text, values).then(replyOf), withdraw: never };
-  };
+  return { send: querySender(client, query, prepare), run: (text) => query.call(client, text) };
+}
+
+/** Sends by a function that sends at once, and cannot withdraw. */
+const sending =
+  (query: (statement: Statement, timeout: number) => PromiseLike<unknown>): Send =>
+  (make, timeout) => ({ reply: query(make(), timeout).then(replyOf), withdraw: () => false });
+
+function querySender(client: PostgresClient, query: Query, prepare: boolean): Send {
+  if (isPool(client)) return poolSender(client as unknown as Pool, prepare);
+  return isPgClient(client)
+    ? sending((made, timeout) => query.call(client, { ...objectOf(made, prepare), query_timeout: timeout }))
+    : sending(({ text, values }) => query.call(client, text, values));
 }
 
 /** What this client of another database is, and what to pass; `undefined` where nothing shows that it is one. */
@@ -140,27 +170,6 @@ function otherDatabase(client: unknown): string | undefined {
     return `one on ${show(type)}; pass that database's own client to its own store`;
   }
   return $client === undefined ? undefined : otherDatabase($client);
-}
-
-/** How Prisma or Drizzle sends a statement; `undefined` for other clients. */
-function ormQuery(client: PostgresClient): ((statement: Statement) => PromiseLike<unknown>) | undefined {
-  if (has(client, "$queryRawUnsafe")) {
-    const prisma = client as PrismaLike;
-    return ({ text, values }) => prisma.$queryRawUnsafe(text, ...(values as readonly never[]));
-  }
-  if (!has(client, "execute") || has(client, "query")) return undefined;
-  const drizzle = client as DrizzleLike;
-  if (takesNoText(drizzle)) {
-    throw new InputError(
-      "client",
-      "Drizzle 0.34 or newer, or its driver, such as pg's Pool",
-      client,
-      "an older Drizzle",
-    );
-  }
-  // Drizzle's parameters need a class of its own.
-  return ({ text, values }) =>
-    drizzle.execute(text.replace(/\$(\d+)(?=::text)/g, (_, n) => literal(values[Number(n) - 1] ?? null)));
 }
 
 /** Drizzle before 0.34, which has no `$client` either. What `execute` makes is sent when it is awaited. */
@@ -259,24 +268,6 @@ function unsafeSender(client: UnsafeClient, prepare: boolean): Send {
       },
     };
   };
-}
-
-/** Runs one statement without values or reply: by the simple protocol where the client has both. */
-export async function runOn(client: PostgresClient, text: string): Promise<void> {
-  if (has(client, "$executeRawUnsafe")) await (client as PrismaLike).$executeRawUnsafe(text);
-  else if (isUnsafeClient(client)) await (client as UnsafeClient).unsafe(text);
-  else if (has(client, "query") && !isSequelize(client)) await (client as QueryClient).query(text);
-  else if (has(client, "execute")) await (client as DrizzleLike).execute(text);
-  else throw notAClient(client);
-}
-
-/** Its `query` takes options in place of the values. */
-const isSequelize = (client: unknown): boolean => has(client, "getQueryInterface");
-
-function notAClient(client: unknown): InputError {
-  const wrapped = '{ query: (text, bind) => sequelize.query(text, { bind, type: "SELECT" }) }';
-  const got = isSequelize(client) ? `Sequelize; pass ${wrapped}` : showInstead(client);
-  return new InputError("client", RULE, client, got);
 }
 
 function replyOf(result: unknown): unknown {

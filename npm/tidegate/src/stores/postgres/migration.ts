@@ -1,6 +1,6 @@
 /** What the store needs in the database. */
 import { type Check, checkSettings, FLAG } from "../../limit/checks.ts";
-import { literal, type PostgresClient, runOn } from "./client.ts";
+import { databaseOf, literal, type PostgresClient } from "./client.ts";
 import algebra from "./schema/algebra.sql";
 import decide from "./schema/decide.sql";
 import rows from "./schema/rows.sql";
@@ -116,5 +116,6 @@ function delimiter(tag: string, name: string): string {
  * Throws an `InputError` where it is not a client or a setting is wrong, and else what the client throws.
  */
 export async function migrate(client: PostgresClient, options: MigrationOptions = {}): Promise<void> {
-  await runOn(client, migration(options));
+  const text = migration(options);
+  await databaseOf(client, false).run(text);
 }
