@@ -12,14 +12,13 @@ export interface Example {
 /** Starts an example's server on a free port. */
 export async function example(file: string): Promise<Example> {
   const env = { ...process.env, PORT: "0" };
-  const address = /http:\/\/127\.0\.0\.1:\d+/;
   const running = await start(
     process.execPath,
     [file.endsWith(".ts") ? await compiled(file) : `examples/${file}`],
-    /http:\S+\n/,
+    /(http:\/\/127\.0\.0\.1:\d+).*\n/,
     { cwd: root, env },
   );
-  return { url: address.exec(running.output())?.[0] ?? "", stop: running.stop };
+  return { url: running.ready[1] as string, stop: running.stop };
 }
 
 /** The example as JavaScript: Node.js reads TypeScript from 22.18 on, and no decorators. */

@@ -5,12 +5,15 @@ import { root } from "./process.ts";
 let server: Running;
 beforeAll(async () => {
   const run = ["run", "--quiet", "-p", "tidegate-example-rust"];
-  server = await start("cargo", run, /http:\S+\n/, { cwd: root, env: { ...process.env, PORT: "0" } });
+  server = await start("cargo", run, /(http:\/\/127\.0\.0\.1:\d+).*\n/, {
+    cwd: root,
+    env: { ...process.env, PORT: "0" },
+  });
 }, 600_000);
 afterAll(() => server?.stop());
 
 test("three concurrent requests are granted; Retry-After of the next is exact to the second", async () => {
-  const url = /http:\/\/127\.0\.0\.1:\d+/.exec(server.output())?.[0] ?? "";
+  const url = server.ready[1] as string;
   const answers = await Promise.all(Array.from({ length: 5 }, () => fetch(url)));
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429, 429]);
   const seconds = answers

@@ -94,14 +94,14 @@ await inRuntime("chromium", (program) => {
   test("browser", { timeout }, async () => {
     const folder = copied("browser");
     const env = { ...process.env, PORT: "0" };
-    const running = await start(process.execPath, ["server.mjs"], /http:\S+\n/, { cwd: folder, env });
+    const running = await start(process.execPath, ["server.mjs"], /(http:\S+)\n/, { cwd: folder, env });
     const browser = await launch(program);
     try {
       const context = await browser.newContext();
       const shown: string[] = [];
       for (let tab = 0; tab < 2; tab++) {
         const page = await context.newPage();
-        await page.goto(/http:\S+/.exec(running.output())?.[0] ?? "");
+        await page.goto(running.ready[1] as string);
         await page.locator("body[data-ready]").waitFor();
         for (let i = 0; i < 2; i++) {
           await page.evaluate("document.querySelector('output').value = ''");

@@ -1,9 +1,10 @@
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { freePort } from "../support/ports.ts";
+import { Program } from "../support/processes.ts";
 import { type Block, blocks, complaints, readme, root } from "./blocks.ts";
 
 const run = promisify(execFile);
@@ -30,10 +31,13 @@ describe("every block of code runs, and prints what its comments say", () => {
   test("In front of a server: the fourth request gets the response below it", async () => {
     const { file } = found[0] as Block;
     const port = await freePort();
-    const server = spawn(process.execPath, [file], { cwd: dirname(file), env: { ...process.env, PORT: `${port}` } });
+    const server = new Program(process.execPath, [file], {
+      cwd: dirname(file),
+      env: { ...process.env, PORT: `${port}` },
+    });
     try {
       const get = () => fetch(`http://127.0.0.1:${port}/`, { headers: { Connection: "close" } });
-      const first = await vi.waitFor(get, 60_000);
+      const first = await server.answers(get);
       const responses = [first, await get(), await get(), await get()];
       expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
       const { status, statusText, headers } = responses[3] as Response;
@@ -45,7 +49,7 @@ describe("every block of code runs, and prints what its comments say", () => {
       expect(names).toContain("Retry-After");
       expect(names.map((name) => masked(`${name}: ${headers.get(name)}`))).toEqual(fields.map(masked));
     } finally {
-      server.kill();
+      await server.stop();
     }
   });
 

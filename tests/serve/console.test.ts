@@ -1,5 +1,4 @@
 /** `--console`: the page of tidegate-console, on the policies of a running service. */
-import { once } from "node:events";
 import { cpSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { PolicyDocument } from "tidegate/policies";
@@ -82,14 +81,12 @@ describe("on the command line", () => {
   const folder = temporaryFolder("no-console");
   afterAll(() => remove(folder));
   /** Runs the service of this folder, which has to end by itself, and returns its error. */
-  async function fails(bin: string, env: object): Promise<[number | null, string]> {
+  async function fails(bin: string, env: object): Promise<[number | string, string]> {
     const path = join(root, "examples/serve/policies.json");
     const running = await start(process.execPath, [bin, path, "--console", "--port", "0"], /tidegate-serve: .*\n/, {
       env: { ...process.env, ...env },
     });
-    const { child } = running;
-    if (child.exitCode === null) await once(child, "close");
-    return [child.exitCode, running.output()];
+    return [await running.ended, running.output()];
   }
 
   test("--console without a token names what is needed", async () => {

@@ -1,5 +1,4 @@
 /** The built service in a process of its own, on a free port, in a folder that goes with it. */
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -37,8 +36,8 @@ export interface Served extends AsyncDisposable {
   logged(event: string, count?: number): Promise<Line>;
   request(path: string, options?: RequestInit): Promise<Reply>;
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Reply>;
-  /** Sends a signal, and returns the exit code once the process has ended. */
-  end(signal?: NodeJS.Signals): Promise<number | null>;
+  /** Sends a signal, and returns the exit code, or the signal, once the process has ended. */
+  end(signal?: NodeJS.Signals): Running["ended"];
 }
 
 /** A decision waits for its store as long as a busy machine needs, and not for the default of 250 ms. */
@@ -90,19 +89,11 @@ export async function serving(
     policies,
     running,
     log,
-    logged: async (event, count = 1) => {
-      for (;;) {
-        // The last line may be incomplete.
-        const whole = running.output().endsWith("\n");
-        const found = whole ? log().filter((line) => line.event === event)[count - 1] : undefined;
-        if (found !== undefined) return found;
-        const { child } = running;
-        const more = once(child.stdout as NodeJS.ReadableStream, "data");
-        const ended = once(child, "close").then(() => Promise.reject(new Error(`it ended\n${running.output()}`)));
-        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`it ended\n${running.output()}`);
-        await Promise.race([more, ended]);
-      }
-    },
+    logged: (event, count = 1) =>
+      // The last line may be incomplete.
+      running.until((output) =>
+        output.endsWith("\n") ? log().filter((line) => line.event === event)[count - 1] : undefined,
+      ),
     request,
     post: (path, body, headers = {}) =>
       request(path, {
@@ -110,11 +101,9 @@ export async function serving(
         headers: { "content-type": "application/json", ...headers },
         body: typeof body === "string" ? body : JSON.stringify(body),
       }),
-    end: async (signal = "SIGTERM") => {
-      const ended = once(running.child, "close");
-      running.child.kill(signal);
-      const [code] = (await ended) as [number | null];
-      return code;
+    end: (signal = "SIGTERM") => {
+      running.signal(signal);
+      return running.ended;
     },
     [Symbol.asyncDispose]: async () => {
       await running.stop();

@@ -1,5 +1,4 @@
 /** `tidegate top`, on the stores of running services and apps. */
-import { spawn } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -11,6 +10,7 @@ import { redis as redisStore } from "tidegate/redis";
 import { expect, test } from "vitest";
 import { startServer } from "../stores/postgres/server.ts";
 import { RedisServer } from "../stores/redis/server.ts";
+import { Program } from "../support/processes.ts";
 import { BIN, tidegate } from "./cli.ts";
 import { NUMBERS, PATIENT, root, type Served, serving } from "./service.ts";
 
@@ -135,28 +135,15 @@ test("redis: on a terminal it lists again until Ctrl-C; a server that stops is a
   const command = [process.execPath, BIN, "top", "api", "--every", "100", ...ONE];
   const url = redis.url;
   // A terminal of its own, by the program of util-linux.
-  const child = spawn("script", ["-qefc", [...command, "--store", url].join(" "), "/dev/null"], {
-    cwd: root,
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const ended = new Promise<number | null>((done) => child.once("close", done));
-  let shown = "";
-  const waiting = new Map<RegExp, () => void>();
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    shown += text.replaceAll("\u001b", "<ESC>");
-    for (const [pattern, done] of waiting) if (pattern.test(shown)) done();
-  });
-  const shows = (pattern: RegExp) =>
-    new Promise<void>((done) => {
-      if (pattern.test(shown)) done();
-      else waiting.set(pattern, done);
-    });
+  const args = ["-qefc", [...command, "--store", url].join(" "), "/dev/null"];
+  const program = new Program("script", args, { cwd: root, stdio: "pipe" });
+  const shows = (pattern: RegExp) => program.until((output) => pattern.exec(output.replaceAll("\u001b", "<ESC>")));
   await shows(/0 of 0 keys/);
   expect((await tidegate(["charge", "api", "ann", "--count", "9", "--store", url, ...ONE])).code).toBe(0);
   await shows(/<ESC>\[H\S+ {2}1 of 1 keys are denied a call for 1 token<ESC>\[K\r\n[\s\S]*ann {2}-[56][\d.]* of 3/);
   await redis.stop();
   await shows(/tidegate: redis: .* failed/);
-  expect(await ended).toBe(1);
+  expect(await program.ended).toBe(1);
 });
 
 test("postgres: the keys of a service, in pages, and none that is full or holds no state", async () => {

@@ -2,56 +2,12 @@
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-export interface Running {
-  readonly child: ChildProcess;
-  /** Its output so far. */
-  output(): string;
-  stop(): Promise<void>;
-}
-
-const running = new Set<ChildProcess>();
-const groups = new Set<() => void>();
+const running = new Set<Program>();
 process.on("exit", () => {
-  for (const child of running) child.kill("SIGKILL");
-  for (const kill of groups) kill();
+  for (const program of running) void program.stop();
 });
 // Ctrl-C would end this process without that, and does not reach a program in a group of its own.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
-
-/** Starts a program, and waits until its output matches. Throws with the output if it exits before. */
-export async function start(
-  command: string,
-  args: string[],
-  ready: RegExp,
-  options: SpawnOptions = {},
-): Promise<Running> {
-  // A process group, so that its children end with it.
-  const child = spawn(command, args, { ...options, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  const waited = new Promise<void>((resolve, reject) => {
-    const listen = (text: Buffer) => {
-      output += text;
-      if (ready.test(output)) resolve();
-    };
-    child.stdout?.on("data", listen);
-    child.stderr?.on("data", listen);
-    child.once("error", reject);
-    void ended.then(() => reject(new Error(`${command} ${args.join(" ")} ended\n${output}`)));
-  });
-  const kill = (): void => {
-    if (child.exitCode === null && child.signalCode === null && child.pid !== undefined)
-      process.kill(-child.pid, "SIGKILL");
-  };
-  groups.add(kill);
-  void ended.then(() => groups.delete(kill));
-  const stop = async (): Promise<void> => {
-    kill();
-    await ended;
-  };
-  await waited;
-  return { child, output: () => output, stop };
-}
 
 /** Whether all threads of a process are stopped: on a loaded machine that takes a moment. Known on Linux alone. */
 function isStopped(pid: number): boolean {
@@ -63,25 +19,64 @@ function isStopped(pid: number): boolean {
   });
 }
 
-/** A server whose output is not read, which is killed at the latest when the test's process ends. */
-export class ServerProcess {
-  readonly #child: ChildProcess;
-  readonly #gone: Promise<unknown>;
+/** A program that is started, in a process group of its own, so that its children end with it. */
+export class Program {
+  readonly child: ChildProcess;
+  /** The exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
+  #output = "";
+  /** Called with each output, and when it has ended. */
+  readonly #waiting = new Set<() => void>();
+  /** Why it runs no more. */
+  #end: Error | undefined;
 
   constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
-    const child = spawn(command, args, { stdio: "ignore", ...options });
-    running.add(child);
-    this.#gone = new Promise((resolve) => child.once("exit", resolve)).then(() => running.delete(child));
-    this.#child = child;
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options, detached: true });
+    this.child = child;
+    running.add(this);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        this.#output += text;
+        for (const look of this.#waiting) look();
+      });
+    }
+    this.ended = new Promise((resolve) => {
+      const over = (how: number | string): void => {
+        this.#end ??= new Error(`${command} ${args.join(" ")} ended with ${how}:\n${this.#output}`);
+        running.delete(this);
+        for (const look of this.#waiting) look();
+        resolve(how);
+      };
+      child.once("error", (error) => over(error.message));
+      child.once("close", (code, signal) => over(code ?? signal ?? ""));
+    });
   }
 
-  /** Calls `probe` until it succeeds; throws its error if the server has ended. */
+  /** Its output so far. */
+  readonly output = (): string => this.#output;
+
+  /** Waits until `find` returns something for the output so far. Throws with the output if it ends before. */
+  until<T>(find: (output: string) => T | null | undefined): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = find(this.#output) ?? undefined;
+        if (found === undefined && this.#end === undefined) return;
+        this.#waiting.delete(look);
+        if (found === undefined) reject(this.#end);
+        else resolve(found);
+      };
+      this.#waiting.add(look);
+      look();
+    });
+  }
+
+  /** Calls `probe` until it succeeds; throws its error if the program has ended. */
   async answers<T>(probe: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await probe();
       } catch (error) {
-        if (this.#child.exitCode !== null || this.#child.signalCode !== null) throw error;
+        if (this.#end !== undefined) throw error;
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
@@ -89,13 +84,34 @@ export class ServerProcess {
 
   /** Sends a signal; after SIGSTOP no thread of it runs any more. */
   signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
-    if (signal === "SIGSTOP") while (!isStopped(this.#child.pid as number));
+    this.child.kill(signal);
+    if (signal === "SIGSTOP") while (!isStopped(this.child.pid as number));
   }
 
-  /** Kills it as a crash would, and waits until it is gone. */
-  async kill(): Promise<void> {
-    this.signal("SIGKILL");
-    await this.#gone;
+  /** Kills it and its children as a crash would, and waits until it is gone. */
+  readonly stop = async (): Promise<void> => {
+    if (this.#end === undefined) process.kill(-(this.child.pid as number), "SIGKILL");
+    await this.ended;
+  };
+}
+
+/** A server whose output is not read. */
+export class ServerProcess extends Program {
+  constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
+    super(command, args, { stdio: "ignore", ...options });
   }
+}
+
+/** A program, and how its output matched when it was ready. */
+export type Running = Program & { readonly ready: RegExpExecArray };
+
+/** Starts a program, and waits until its output matches. */
+export async function start(
+  command: string,
+  args: readonly string[],
+  ready: RegExp,
+  options: SpawnOptions = {},
+): Promise<Running> {
+  const program = new Program(command, args, options);
+  return Object.assign(program, { ready: await program.until((output) => ready.exec(output)) });
 }

@@ -1,5 +1,4 @@
 /** The packed tarball in the tools that people build and run JavaScript with: builds and runs every row of `tools.ts`. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -7,6 +6,7 @@ import { here, packageOf } from "../../../npm/tidegate/src/engine/addon.ts";
 import { type Browser, findChromium, INSTALL, launch } from "../../support/chromium.ts";
 import { watch } from "../../../npm/scripts/watch.mjs";
 import { freePort } from "../../support/ports.ts";
+import { Program } from "../../support/processes.ts";
 import { serve } from "../../support/site.ts";
 import { install, type Installed } from "../installed.ts";
 import { folderOf } from "./folder.ts";
@@ -112,22 +112,6 @@ async function inChromium(url: string): Promise<unknown> {
   return answers;
 }
 
-async function started(child: ChildProcess, origin: string): Promise<void> {
-  let output = "";
-  child.stderr?.on("data", (text) => (output += text));
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`the server ended: ${output}`);
-    if (
-      await fetch(origin).then(
-        () => true,
-        () => false,
-      )
-    )
-      return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
-
 /** Two requests pass with the limit's fields, the third is denied. */
 async function denies(url: string): Promise<void> {
   const responses: Response[] = [];
@@ -143,11 +127,10 @@ async function served(tool: Tool, serve: NonNullable<Tool["serve"]>, cwd: string
   const { command, answers, limited = [], page: path } = serve;
   const port = `${await freePort()}`;
   const env = { ...environment(tool.group, tool.node), PORT: port, HOST: "127.0.0.1" };
-  // In a process group of its own, which ends as one.
-  const child = spawn("sh", ["-c", command], { cwd, env, detached: true, stdio: ["ignore", "ignore", "pipe"] });
+  const server = new Program("sh", ["-c", command], { cwd, env });
   const origin = `http://127.0.0.1:${port}`;
   try {
-    await started(child, origin);
+    await server.answers(() => fetch(origin));
     for (const [route, text] of Object.entries(answers)) {
       const response = await fetch(origin + route);
       expect(`${route} ${await response.text()}`).toContain(text);
@@ -156,7 +139,7 @@ async function served(tool: Tool, serve: NonNullable<Tool["serve"]>, cwd: string
     for (const route of limited) await denies(origin + route);
     if (path !== undefined) expect(await inChromium(origin + path)).toBe(ANSWERS);
   } finally {
-    process.kill(-(child.pid as number), "SIGKILL");
+    void server.stop();
   }
 }
 

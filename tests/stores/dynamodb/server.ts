@@ -89,6 +89,6 @@ export class DynamoDbServer {
 
   async stop(): Promise<void> {
     this.client.destroy();
-    await this.#process.kill();
+    await this.#process.stop();
   }
 }

@@ -4,7 +4,7 @@ import { setTimeout as after } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { type FileStore, file } from "tidegate/file";
-import { clear, folder, run, type Running } from "./fixture.ts";
+import { clear, folder, type Running, run } from "./fixture.ts";
 
 afterAll(clear);
 
@@ -33,7 +33,7 @@ function taken(store: FileStore, notes: readonly string[]) {
 test("four processes take exactly what there is, and all of it is there afterwards", async () => {
   const path = folder();
   const notes = [0, 1, 2, 3].map((i) => `${path}-notes-${i}`);
-  const outputs = await Promise.all(notes.map((note) => run("taker.mjs", [path, note, "400"]).ended));
+  const outputs = await Promise.all(notes.map((note) => run("taker.mjs", [path, note, "400"]).printed));
   expect(outputs).toEqual(["", "", "", ""]);
   const store = file(path);
   const { stored, noted } = taken(store, notes);
@@ -61,13 +61,13 @@ test("killed at any moment they lose nothing that was answered, and leave no loc
     await takes(notes[kill] as string, one);
     await after(Math.random() * 20);
     one.child.kill("SIGKILL");
-    expect(await one.ended, `process ${kill}`).toBe("");
+    expect(await one.printed, `process ${kill}`).toBe("");
     running.push(start());
   }
   for (const one of running) one.child.kill("SIGKILL");
-  expect(await Promise.all(running.map((one) => one.ended))).toEqual(["", "", ""]);
+  expect(await Promise.all(running.map((one) => one.printed))).toEqual(["", "", ""]);
   // The next process does not wait, and takes what is left.
-  expect(await start("600").ended).toBe("");
+  expect(await start("600").printed).toBe("");
   const store = file(path);
   const { stored, noted } = taken(store, notes);
   store.close();

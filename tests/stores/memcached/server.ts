@@ -42,7 +42,7 @@ export class MemcachedServer {
 
   /** Kills the process as a crash would, and waits until it is gone. */
   async stop(): Promise<void> {
-    await this.#process?.kill();
+    await this.#process?.stop();
   }
 
   /** Sends this on a connection of its own, and returns what came once that matches. */

@@ -59,7 +59,7 @@ export class MongoServer {
 
   async stop(): Promise<void> {
     await this.client.close(true);
-    await this.#process.kill();
+    await this.#process.stop();
     remove(this.#folder);
   }
 }

@@ -71,7 +71,7 @@ export class Server {
 
   /** Kills the process as a crash would, and waits until it is gone. */
   async stop(): Promise<void> {
-    await this.#process?.kill();
+    await this.#process?.stop();
   }
 
   async close(): Promise<void> {

@@ -50,7 +50,7 @@ logfile = ${join(folder, "log")}
   const server = new ServerProcess(program as string, [...(asRoot ? ["-u", "postgres"] : []), config]);
   await server.answers(() => answers(port));
   const close = async (): Promise<void> => {
-    await server.kill();
+    await server.stop();
     remove(folder);
   };
   return { port, close };

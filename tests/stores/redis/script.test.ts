@@ -1,5 +1,5 @@
 /** The script as other languages use it: the shared vectors, to the bit, through redis-cli and through Python's redis-py. */
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -136,18 +136,6 @@ const quoted = (text: string): string =>
   `"${[...Buffer.from(text)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}"`;
 
 describe("redis-cli", () => {
-  const cli = (input: string): Promise<string> =>
-    new Promise((resolve, reject) => {
-      const child = spawn("redis-cli", ["-p", `${server.port}`]);
-      let output = "";
-      child.stdout.on("data", (data) => {
-        output += data;
-      });
-      child.on("error", reject);
-      child.on("close", () => resolve(output));
-      child.stdin.end(input);
-    });
-
   test.each(files)("%s", async (file) => {
     const load = ["-p", `${server.port}`, "-x", "SCRIPT", "LOAD"];
     const sha = execFileSync("redis-cli", load, { input: execFileSync("cat", [SCRIPT]) })
@@ -158,7 +146,9 @@ describe("redis-cli", () => {
       `EVALSHA ${sha} ${keys.length} ${[...keys, ...args].map(quoted).join(" ")}`,
       ...keys.map((key) => `EVAL ${quoted(HEX)} 1 ${quoted(key)}`),
     ]);
-    const output = (await cli(`${lines.join("\n")}\n`)).split("\n");
+    const input = `${lines.join("\n")}\n`;
+    const cli = execFileSync("redis-cli", ["-p", `${server.port}`], { input, encoding: "utf8", maxBuffer: Infinity });
+    const output = cli.split("\n");
     let at = 0;
     const done = expected.map(({ call: { keys } }): Done => {
       const decisions = keys.map((_, i) => output.slice(at + 7 * i, at + 7 * i + 7));

@@ -76,7 +76,7 @@ export class RedisServer {
 
   /** Kills the process as a crash would, and waits until it is gone. */
   async kill(): Promise<void> {
-    await this.#process?.kill();
+    await this.#process?.stop();
   }
 
   async stop(): Promise<void> {
