@@ -192,16 +192,16 @@ class Swaps<Version> {
    * The calls that can still be answered; where some have time for a read and a write, or steps wait for a place, those that
    * have it. Rejects the others. The first deadline of a batch is that of its write: with a few calls in each that are nearly
    * late, all of a busy key would fail. So would all calls of a server that gets more than it can carry: the oldest begin
-   * first, and their reads would take the time of the others. What took long before these calls were made says nothing, nor
-   * do trips that were all under way at that time: they may have waited for a connection, or for this process.
+   * first, and their reads would take the time of the others. Unless no trip has ended since these calls were made: those
+   * after a slow time are not slow.
    */
   #worthwhile(calls: readonly Waiting[]): Waiting[] {
     const now = performance.now();
     const left = inTime(calls, now, NOT_SENT);
     const trips = this.#database.trips ?? TRIPS;
-    const { usual, after } = this.#trips;
+    const { usual, ended } = this.#trips;
     const enough = now + trips * usual;
-    const isLoaded = this.#next.length > 0 && after > (calls[0] as Waiting).since;
+    const isLoaded = this.#next.length > 0 && ended > (calls[0] as Waiting).since;
     return isLoaded || left.some(({ deadline }) => deadline.at > enough) ? inTime(left, enough, LITTLE_TIME) : left;
   }
 
@@ -257,34 +257,29 @@ async function pauseAfter(refusals: number, failure: unknown, calls: readonly Wa
   await new Promise((resolve) => setTimeout(resolve, pause));
 }
 
-/** When a trip to the database was sent, and when the last one before that had ended (`performance.now()`, ms). */
-interface Sent {
-  readonly at: number;
-  readonly after: number;
-}
-
-/** How long trips to the database took. */
+/** How long trips to the database take. */
 class Trips {
-  #reads: readonly [number, number] = [0, 0];
-  #last = 0;
-  #ended = -Infinity;
-  /** When the trip had ended after which the last one was sent. */
-  after = -Infinity;
+  /** Ms of the last one, and of one before it that was not out when none ended. */
+  #times: readonly [number, number] = [0, 0];
+  /** When the last one ended, and when one did after none had for half of its time (`performance.now()`, ms). */
+  ended = -Infinity;
+  #resumed = -Infinity;
 
-  /** Ms that the last two reads took, or the last trip: one alone may have waited for a connection. */
+  /** Ms. All that are out while none ends may wait for a connection, or for this process, and a write for a lock. */
   get usual(): number {
-    return Math.min(...this.#reads, this.#last);
+    return Math.min(...this.#times);
   }
 
-  sent(): Sent {
-    return { at: performance.now(), after: this.#ended };
-  }
-
-  ended(trip: "read" | "write", { at, after }: Sent): void {
-    this.#ended = performance.now();
-    this.#last = this.#ended - at;
-    this.after = after;
-    if (trip === "read") this.#reads = [this.#reads[1], this.#last];
+  /** One that was sent then has ended. */
+  add(sent: number): void {
+    const now = performance.now();
+    const ms = now - sent;
+    const [last, before] = this.#times;
+    if (now - this.ended > ms / 2) {
+      this.#resumed = now;
+      this.#times = [ms, last];
+    } else this.#times = [ms, sent < this.#resumed ? before : ms];
+    this.ended = now;
   }
 }
 
@@ -365,9 +360,9 @@ class Attempt<Version> implements Transaction {
     if (comparesAll === true && unread.length > 0) await this.#load(unread);
     const ids = new Set([...this.#seen.keys(), ...this.#writes.keys()]);
     const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
-    const sent = this.#trips.sent();
+    const sent = performance.now();
     const isWritten = await this.#database.swap(changes, { until: this.#until.at, first });
-    this.#trips.ended("write", sent);
+    this.#trips.add(sent);
     if (isWritten) return undefined;
     return new KeyError(
       "the write was refused: others were faster, its deadline passed, or the server has no room",
@@ -379,10 +374,10 @@ class Attempt<Version> implements Transaction {
     this.#reads++;
     const { unanswered } = this.#database;
     if (unanswered?.read !== undefined) this.#explain(unanswered.read);
-    const sent = this.#trips.sent();
+    const sent = performance.now();
     try {
       const entries = await this.#database.read(ids, this.#until.at);
-      this.#trips.ended("read", sent);
+      this.#trips.add(sent);
       for (const [i, id] of ids.entries()) this.#seen.set(id, entries[i] as Entry<Version>);
     } catch (error) {
       this.#lost = { error };
