@@ -12,7 +12,7 @@ import { ServerProcess } from "../../support/processes.ts";
 // Debian keeps the server in /usr/sbin, which is not in the PATH of every user.
 const env = { ...process.env, PATH: [process.env["PATH"], "/usr/sbin"].join(delimiter) };
 const MYSQL = process.env["TIDEGATE_MYSQL_SERVER"];
-const isMariadb = MYSQL === undefined;
+export const isMariadb: boolean = MYSQL === undefined;
 const OWN = ["--no-defaults", ...(process.getuid?.() === 0 ? ["--user=root"] : [])];
 
 /** A running server, without a password for root. */
