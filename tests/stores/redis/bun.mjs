@@ -8,7 +8,10 @@ const [, , port, file] = process.argv;
 const url = `redis://127.0.0.1:${port}`;
 const client = new Bun.RedisClient(url);
 // The first call is made before the client is connected.
-const limits = defineLimits({ api: { kind: "token bucket", rate: 10, period: 2 ** 40 } }, { store: redis(client) });
+const limits = defineLimits(
+  { api: { kind: "token bucket", rate: 10, period: 2 ** 40 } },
+  { store: redis(client), timeout: 60_000 },
+);
 const [first, ...rest] = await Promise.all(Array.from({ length: 12 }, () => limits.limit("api", { key: "é" })));
 const granted = [first, ...rest].filter(({ ok }) => ok).length;
 await client.send("SCRIPT", ["FLUSH"]);
