@@ -39,7 +39,7 @@ test("file: two services of a machine share a folder", async () => {
 test("postgres: --migrate makes the schema, the password is not logged", async () => {
   await using server = await startServer({ fsync: "off" });
   const url = `postgres://postgres:secret@127.0.0.1:${server.port}/postgres`;
-  await using before = await serving(POLICIES, ["--store", url]);
+  await using before = await serving(POLICIES, ["--store", url, ...PATIENT]);
   expect((await before.request("/readyz")).status).toBe(503);
   await using a = await serving(POLICIES, ["--store", url, "--migrate", ...PATIENT]);
   await using b = await serving(POLICIES, ["--store", url, ...PATIENT]);
