@@ -15,7 +15,7 @@ import { type App, startApp } from "./app.ts";
 const PATIENCE = 60_000;
 
 test("mounted in Express, at a path and behind its body parser, the page and its operations work", async () => {
-  const { fetch } = createConsole(defineLimits({ api: { kind: "fixed window", rate: 5, period: "1s" } }), {
+  const { fetch } = createConsole(defineLimits({ api: { kind: "fixed window", rate: 5, period: "1h" } }), {
     authorize: ({ headers }) => headers.get("authorization") === "Bearer admin",
   });
   const app = express();
@@ -262,7 +262,7 @@ function thePage(path: string): void {
     const rows = fresh.getByRole("region", { name: "Denials", exact: true }).getByRole("row");
     await rows.nth(1).waitFor();
     const all = await rows.allTextContents();
-    await expect.poll(() => log().getByRole("row").allTextContents()).toEqual(all);
+    await expect.poll(() => log().getByRole("row").allTextContents(), { timeout: PATIENCE }).toEqual(all);
     await fresh.close();
   });
 
