@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { startServer } from "../stores/postgres/server.ts";
 import { RedisServer } from "../stores/redis/server.ts";
@@ -47,6 +48,18 @@ test("postgres: --migrate makes the schema, the password is not logged", async (
   expect((await before.request("/readyz")).status).toBe(200);
   expect(a.log()[0]).toMatchObject({ store: `postgres://postgres:***@127.0.0.1:${server.port}/postgres` });
   await endsCleanly(a);
+});
+
+test("postgres: a decision waits as long as --timeout says, also where that is more than a second", async () => {
+  await using server = await startServer({ fsync: "off" });
+  const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
+  await using service = await serving(POLICIES, ["--store", url, "--migrate", ...PATIENT]);
+  expect((await service.post("/v1/decide", BODY)).body).toMatchObject({ ok: true, remaining: 2 });
+  server.signal("SIGSTOP");
+  const decided = service.post("/v1/decide", BODY);
+  await sleep(1500);
+  server.signal("SIGCONT");
+  expect((await decided).body).toMatchObject({ ok: true, remaining: 1 });
 });
 
 test("postgres: a server that accepts the connection and says nothing ends --migrate", async () => {

@@ -134,7 +134,7 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
   const { version, host, onStoreError, timeout } = settings;
   let unconnected: unknown;
   const clients = clientsOf((error) => (unconnected = error));
-  const opened = await openStore(settings.store, clients, { migrate: settings.migrate });
+  const opened = await openStore(settings.store, clients, { migrate: settings.migrate, timeout });
   let stopping = false;
   try {
     const metrics = metricsOf(opened.stats, openTelemetry(version));

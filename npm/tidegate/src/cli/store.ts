@@ -26,6 +26,8 @@ export interface StoreSettings {
   readonly schema?: string | undefined;
   /** Whether to create or upgrade the schema of PostgreSQL first. */
   readonly migrate?: boolean | undefined;
+  /** How long the limiter's calls wait, ms: a statement of PostgreSQL may take as long, and at least a second. */
+  readonly timeout?: number | undefined;
 }
 
 /** A store, and what ends its connections. */
@@ -114,12 +116,16 @@ async function openRedis(url: string, clients: Clients, { prefix }: StoreSetting
   return { store, shown: masked(url), keys: () => redisKeys(client, prefix), stats: undefined, close };
 }
 
-async function openPostgres(url: string, clients: Clients, { schema, migrate }: StoreSettings): Promise<OpenStore> {
+async function openPostgres(
+  url: string,
+  clients: Clients,
+  { schema, migrate, timeout = 0 }: StoreSettings,
+): Promise<OpenStore> {
   const { postgres } = await import("../stores/postgres.ts");
   const { postgresKeys } = await import("./stored-keys.ts");
   const connection = await clients.postgres(url);
   const store = await orClose(connection, async () => {
-    const made = postgres(connection.client, { schema });
+    const made = postgres(connection.client, { schema, statementTimeout: Math.max(timeout, 1000) });
     if (migrate !== true) return made;
     await made.migrate().catch((error: unknown) => {
       throw new UsageError(`--migrate failed on ${masked(url)}: ${messagesOf(error)}`);

@@ -168,7 +168,7 @@ async function operate(command: KeyCommand, args: Arguments, terminal: Terminal)
   const count = command.name === "get" ? own : 1;
   await readState(trial, name, target, given, count);
 
-  const settings = { prefix: text(args, "prefix"), schema: text(args, "schema") };
+  const settings = { prefix: text(args, "prefix"), schema: text(args, "schema"), timeout: TIMEOUT };
   const opened = await openStore(url, clients, settings);
   try {
     const limits = defineLimits({}, { store: opened.store, timeout: TIMEOUT, log: QUIET }) as unknown as typeof trial;
