@@ -214,6 +214,8 @@ export const STORES = [
   redis("pipeline.ts", "cluster")("entries.length > 1 && signals(message, OF_KEYS)", "false"),
   redis("pipeline.ts", "store", "faults")("/^(?:NOSCRIPT(?: |$)|", "/(?:NOSCRIPT|"),
   redis("pipeline.ts", "outages")("|PermissionDenied: )", " )"),
+  redis("pipeline.ts", "outages")("|(?:Moved|Ask|TryAgain): ", ""),
+  redis("pipeline.ts", "outages")("(?:Too many Cluster redirections\\. Last error: )?", ""),
   redis("denials.ts", "denials")("if (sentAt <= (this.#returnedAt.get(key) ?? this.#returnedBefore)) return;", ""),
   redis("denials.ts", "denials")("if (this.#kept.size >= MOST_KEYS)", "if (false)"),
   lua(

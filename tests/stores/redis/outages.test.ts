@@ -4,12 +4,12 @@ import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits } from "tidegate";
-import { redis } from "tidegate/redis";
+import { redis, type RestRedisLike } from "tidegate/redis";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { freePort } from "../../support/ports.ts";
 import { busyIsNoOutage } from "../busy.ts";
 import { connectingSuite } from "../connecting.ts";
-import { clustered, type Open, single } from "./clients.ts";
+import { clustered, type Open, restLike, single } from "./clients.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
 
 /** A thousandth of a token comes back in a second. */
@@ -83,6 +83,30 @@ describe.each(Object.entries(single))("%s", (name, make) => {
     }
     expect(lines).toEqual([expect.stringContaining("others only where they fail, too")]);
   });
+});
+
+test.each([
+  "MOVED 3999 127.0.0.1:6381",
+  "Too many Cluster redirections. Last error: ReplyError: MOVED 3999 127.0.0.1:6381",
+  "Too many Cluster redirections. Last error: ReplyError: TRYAGAIN Multiple keys request during rehashing of slot",
+  "An error was signalled by the server: - TryAgain: Multiple keys request during rehashing of slot",
+])("keys that have moved degrade only their own calls, also in one turn with others: %s", async (message) => {
+  const server = await started();
+  const client = server.client();
+  onTestFinished(() => client.disconnect());
+  const { eval: whole, evalsha } = restLike(client);
+  const moved = (keys: string[]) => keys.some((key) => key.endsWith("moved"));
+  const rest: RestRedisLike = {
+    eval: (script, keys, args) => (moved(keys) ? Promise.reject(new Error(message)) : whole(script, keys, args)),
+    evalsha: (sha, keys, args) => (moved(keys) ? Promise.reject(new Error(message)) : evalsha(sha, keys, args)),
+  };
+  const limiter = defineLimits(limits, { store: redis(rest), timeout: PATIENCE, log: false });
+  for (let turn = 0; turn < 8; turn++) {
+    const keys = ["moved", "here"];
+    const [gone, here] = await Promise.all(keys.map((key) => limiter.limit("api", { key })));
+    expect(gone?.cause).toMatchObject({ scope: "key" });
+    expect(here).toMatchObject({ ok: true, remaining: 1e6 - 1 - turn });
+  }
 });
 
 describe.each(Object.entries(single))("%s: what was denied at its deadline takes nothing later", (_, make) => {

@@ -271,13 +271,15 @@ function checkGranted(reply: Reply, granted: number): void {
  * What clients put before the server's message, which begins with its error code. GLIDE has names in place of the codes.
  * What a message quotes further on may be a caller's key.
  */
-const WORDS_OF_CLIENT = /^(?:An error was signalled by the server: - |(?:(?![A-Z]{2,} )[\w[\] ]*(?:failed|Error): )*)/;
+const WORDS_OF_CLIENT =
+  /^(?:An error was signalled by the server: - |(?:Too many Cluster redirections\. Last error: )?(?:(?![A-Z]{2,} )[\w[\] ]*(?:failed|Error): )*)/;
 const MISSING_SCRIPT = /^(?:NOSCRIPT(?: |$)|NoScriptError: )/;
 /**
  * The server refused some of the keys before it ran the script. They have moved to another master with their slot, and
  * others have not, or the user's ACL withholds them.
  */
-const OF_KEYS = /^(?:TRYAGAIN |TryAgain: |(?:NOPERM |PermissionDenied: ).*\baccess (?:a key|one of the keys))/;
+const OF_KEYS =
+  /^(?:(?:MOVED|ASK|TRYAGAIN) |(?:Moved|Ask|TryAgain): |(?:NOPERM |PermissionDenied: ).*\baccess (?:a key|one of the keys))/;
 
 const signals = (message: string, code: RegExp): boolean => code.test(message.replace(WORDS_OF_CLIENT, ""));
 
