@@ -216,7 +216,7 @@ export const STORES = [
   redis("pipeline.ts", "outages")("|PermissionDenied: )", " )"),
   redis("pipeline.ts", "outages")("|(?:Moved|Ask|TryAgain): ", ""),
   redis("pipeline.ts", "outages")("(?:Too many Cluster redirections\\. Last error: )?", ""),
-  redis("denials.ts", "denials")("if (sentAt <= (this.#returnedAt.get(key) ?? this.#returnedBefore)) return;", ""),
+  redis("denials.ts", "denials")(" || sentAt <= (this.#returnedAt.get(hashOf(key)) ?? -Infinity)", ""),
   redis("denials.ts", "denials")("if (this.#kept.size >= MOST_KEYS)", "if (false)"),
   lua(
     "if after < 0 or capacity < count then return",

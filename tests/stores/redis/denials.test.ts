@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { Limit } from "tidegate/store";
 import { redis, type RestRedisLike } from "tidegate/redis";
 import { restLike } from "./clients.ts";
+import { Denials } from "../../../npm/tidegate/src/stores/redis/denials.ts";
 import { callOn, client, limit, scriptCalls, store, take, replaceStore, withServer } from "./fixture.ts";
 
 setFlagsFromString("--expose-gc");
@@ -76,7 +77,10 @@ describe("remembered denials", () => {
         return reply;
       },
     } satisfies RestRedisLike);
-    const takes = (count: number) => late.decide(callOn("take", "late", count), undefined);
+    const takes = async (count: number) => {
+      const call = callOn("take", "late", count);
+      return late.recall(call, undefined) ?? late.decide(call, undefined);
+    };
     await takes(10);
     isHeld = true;
     const denied = takes(1);
@@ -102,6 +106,20 @@ describe("remembered denials", () => {
     expect((await denied).ok).toBe(false);
     await given;
     expect((await take("g", 5)).ok).toBe(true);
+  });
+
+  test("nor is one that was sent between the ends of two", async () => {
+    const denials = new Denials(60_000);
+    const denial = { states: [null], passed: false };
+    let end = (): void => {};
+    const last = denials.during("g", () => new Promise<void>((resolve) => (end = resolve)));
+    await denials.during("g", async () => {});
+    denials.keep("g", denial, performance.now() + 1);
+    end();
+    await last;
+    expect(denials.get("g")).toBeUndefined();
+    denials.keep("g", denial, performance.now() + 1);
+    expect(denials.get("g")).toBe(denial);
   });
 
   test("of more than 10,000 denied keys the oldest is evicted", async () => {

@@ -1,6 +1,7 @@
 /** Denials that are repeated without a round trip, for a short time. */
 
 import type { State } from "../../limit/decision.ts";
+import { fractionOf } from "../../limit/hash.ts";
 
 /** The states behind a denial: of one key, or of all shards that live apart. */
 interface Denial {
@@ -16,6 +17,9 @@ interface Kept {
 }
 
 const MOST_KEYS = 10_000;
+/** Hashes of keys. A call that returns tokens to one key keeps denials of its whole hash from being kept for a moment. */
+const HASHES = 4096;
+const hashOf = (key: string): number => Math.floor(fractionOf(key) * HASHES);
 
 /**
  * A bounded memory of denials. Besides the refill, a key gains tokens only by a `give` or `reset`. One of this process
@@ -23,12 +27,11 @@ const MOST_KEYS = 10_000;
  */
 export class Denials {
   readonly #kept = new Map<string, Kept>();
-  /** By key, how many calls that return tokens are under way. */
-  readonly #returning = new Map<string, number>();
-  /** By key, oldest first, when the latest of them ended: a denial that was sent before may be from before it. */
-  readonly #returnedAt = new Map<string, number>();
-  /** The same for keys that {@link #returnedAt} no longer has. */
-  #returnedBefore = -Infinity;
+  /**
+   * By hash, when the latest call that returns tokens ended (`performance.now()`), infinite while it runs: a denial that was
+   * sent before may be from before it.
+   */
+  readonly #returnedAt = new Map<number, number>();
   /** ms. */
   readonly #keepFor: number;
 
@@ -56,8 +59,7 @@ export class Denials {
 
   /** Keeps a denial that was sent at `sentAt` (`performance.now()`). */
   keep(key: string, denial: Denial, sentAt: number): void {
-    if (this.#keepFor === 0 || this.#returning.has(key)) return;
-    if (sentAt <= (this.#returnedAt.get(key) ?? this.#returnedBefore)) return;
+    if (this.#keepFor === 0 || sentAt <= (this.#returnedAt.get(hashOf(key)) ?? -Infinity)) return;
     // Deleted first, so that the map is in the order of the answers.
     this.#kept.delete(key);
     if (this.#kept.size >= MOST_KEYS) this.#kept.delete(this.#kept.keys().next().value as string);
@@ -66,27 +68,15 @@ export class Denials {
 
   /** Runs a call that returns tokens to a key. */
   async during<T>(key: string, run: () => Promise<T>): Promise<T> {
+    const hash = hashOf(key);
     this.#kept.delete(key);
-    this.#returning.set(key, (this.#returning.get(key) ?? 0) + 1);
+    this.#returnedAt.set(hash, Infinity);
     try {
       return await run();
     } finally {
-      this.#ended(key);
+      // Where two ran, the first one's end lets denials be kept.
+      this.#kept.delete(key);
+      this.#returnedAt.set(hash, performance.now());
     }
-  }
-
-  #ended(key: string): void {
-    const left = (this.#returning.get(key) ?? 1) - 1;
-    if (left === 0) this.#returning.delete(key);
-    else this.#returning.set(key, left);
-    const now = performance.now();
-    this.#returnedAt.delete(key);
-    // A denial that was sent before these ended is by now too old to be kept.
-    for (const [other, at] of this.#returnedAt) {
-      if (now - at < this.#keepFor && this.#returnedAt.size < MOST_KEYS) break;
-      this.#returnedAt.delete(other);
-      this.#returnedBefore = at;
-    }
-    this.#returnedAt.set(key, now);
   }
 }
