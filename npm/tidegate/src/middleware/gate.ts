@@ -23,7 +23,7 @@ import {
 import { type Blocker, escalated, type Escalation, escalation } from "./escalation.ts";
 import { follow, type Pending } from "../limit/pending.ts";
 import { checkSelection, isSelection, type Selection } from "./selection.ts";
-import { type Ledger, settleUp, type Worth } from "../limiter/settlement.ts";
+import { settleUp, type Worth } from "../limiter/settlement.ts";
 import type { PerObject } from "./private-field.ts";
 
 /** A request that was decided. */
@@ -90,12 +90,12 @@ export class Admission<R> {
 
   /** Corrects what was taken to what the request was worth. Never rejects: the response is gone. */
   async settle(end: Pick<Outcome<R>, "status" | "aborted" | "error" | "result">): Promise<void> {
-    const { options, ledger } = this.#gate;
+    const { options, limiter } = this.#gate;
     if (options.settle === undefined || !this.decision.ok) return;
     try {
       const worth = await options.settle({ ...end, request: this.#request, decision: this.decision });
       this.#gate.checkNames(worth);
-      await settleUp(ledger, this.#taken, this.decision.decisions, worth);
+      await settleUp(limiter, this.#taken, this.decision.decisions, worth);
     } catch (error) {
       await this.#gate.report(error);
     }
@@ -108,8 +108,7 @@ export class Admission<R> {
  */
 export class Gate<R> {
   readonly options: CheckedOptions<R>;
-  readonly ledger: Ledger;
-  readonly #limiter: Limiter;
+  readonly limiter: Limiter;
   readonly #choose: Choose<R>;
   readonly #countDenial: CountDenial | undefined;
   readonly #decided: PerObject<true>;
@@ -127,8 +126,7 @@ export class Gate<R> {
   ) {
     this.options = options;
     this.#names = names;
-    this.ledger = limiter;
-    this.#limiter = limiter;
+    this.limiter = limiter;
     this.#choose = choose;
     this.#countDenial = countDenial;
     this.#decided = decided;
@@ -154,12 +152,12 @@ export class Gate<R> {
 
   #take(request: R, taken: Taken): Pending<Admission<R> | undefined> {
     if (isOne(taken)) {
-      return follow(this.#limiter.limit(taken.name, callOptions(taken)) as Pending<Decision>, (decided) =>
+      return follow(this.limiter.limit(taken.name, callOptions(taken)) as Pending<Decision>, (decided) =>
         this.#admission(request, [taken], decided),
       );
     }
     if (taken.length === 0) return undefined;
-    return follow(this.#limiter.limitAll(taken) as Pending<AllDecision>, (decided) =>
+    return follow(this.limiter.limitAll(taken) as Pending<AllDecision>, (decided) =>
       this.#admission(request, taken, decided),
     );
   }
