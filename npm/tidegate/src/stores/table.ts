@@ -26,7 +26,7 @@ export interface Row {
 }
 
 /** The statements of a store on its table. */
-export interface Statements {
+export interface Statements extends Pick<Swappable<unknown>, "unanswered" | "trips"> {
   create(): Promise<unknown>;
   /** The states under these identities, in their order; `null` where there is none. */
   read(ids: readonly string[]): Promise<readonly unknown[]>;
@@ -43,8 +43,6 @@ export interface Statements {
   isForeign(error: unknown): boolean;
   /** What is busy, where nothing was done and another attempt may succeed. */
   busy(error: unknown): Busy | undefined;
-  readonly unanswered?: Swappable<unknown>["unanswered"];
-  readonly trips?: Swappable<unknown>["trips"];
 }
 
 /** The error where a store got something else in place of a client. */
@@ -112,9 +110,9 @@ export function tableStore(
         throw explained(error);
       });
     },
-    busy: (error) => statements.busy(error),
+    busy: statements.busy,
     trips: statements.trips,
-    ...(statements.unanswered && { unanswered: statements.unanswered }),
+    unanswered: statements.unanswered,
   });
   // Creates the table, too.
   return connectedBy(() => read([""]), store);
