@@ -4,16 +4,24 @@
  * @module
  */
 import { Transform } from "node:stream";
-import { bytesGate, type ObjectLimitOptions, objectsGate, type StreamLimitOptions } from "./streams.ts";
+import { bytesGate, type Gate, type ObjectLimitOptions, objectsGate, type StreamLimitOptions } from "./streams.ts";
 
 export type { ObjectLimitOptions, StreamLimitOptions } from "./streams.ts";
 
-/** Rejects what waits where the stream is destroyed. */
-const destroying = (gate: { close(reason: unknown): void }) =>
-  function destroy(error: Error | null, callback: (error: Error | null) => void): void {
-    gate.close(error ?? new DOMException("the stream was destroyed", "AbortError"));
-    callback(error);
-  };
+function transformOf({ pass, close }: Gate<unknown>, objectMode: boolean): Transform {
+  return new Transform({
+    objectMode,
+    // One piece on either side: anything more is memory.
+    highWaterMark: 1,
+    transform(chunk, _encoding, callback): void {
+      pass(chunk, (piece) => this.push(piece)).then(() => callback(), callback);
+    },
+    destroy(error, callback): void {
+      close(error ?? new DOMException("the stream was destroyed", "AbortError"));
+      callback(error);
+    },
+  });
+}
 
 /**
  * A `Transform` of `node:stream` that passes bytes at the limit's rate; otherwise like `limitStream`.
@@ -25,18 +33,7 @@ const destroying = (gate: { close(reason: unknown): void }) =>
  * Throws an `InputError` where an option is wrong.
  */
 export function limitNodeStream<const N extends string = string>(options: StreamLimitOptions<N>): Transform {
-  const gate = bytesGate(options);
-  return new Transform({
-    // One piece on either side: anything more is memory.
-    highWaterMark: 1,
-    transform(chunk, _encoding, callback): void {
-      const pushAll = async (): Promise<void> => {
-        for await (const piece of gate.pieces(chunk)) this.push(piece);
-      };
-      pushAll().then(() => callback(), callback);
-    },
-    destroy: destroying(gate),
-  });
+  return transformOf(bytesGate(options), false);
 }
 
 /**
@@ -52,13 +49,5 @@ export function limitNodeStream<const N extends string = string>(options: Stream
 export function limitNodeObjectStream<T = unknown, const N extends string = string>(
   options: ObjectLimitOptions<T, N>,
 ): Transform {
-  const gate = objectsGate(options);
-  return new Transform({
-    objectMode: true,
-    highWaterMark: 1,
-    transform(object: T, _encoding, callback): void {
-      gate.wait(object).then(() => callback(null, object), callback);
-    },
-    destroy: destroying(gate),
-  });
+  return transformOf(objectsGate(options), true);
 }

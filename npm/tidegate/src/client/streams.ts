@@ -90,15 +90,15 @@ function bytesOf(chunk: unknown): Uint8Array {
   throw new InputError("chunk", "bytes: text goes through a TextEncoderStream before", chunk);
 }
 
-/** Where the bytes of a stream wait: for both kinds of stream. */
-export interface BytesGate {
-  /** Yields a chunk in pieces, each when it may pass. */
-  pieces(chunk: unknown): AsyncIterable<Uint8Array>;
+/** Where the chunks of a stream wait: for web streams and those of Node.js. */
+export interface Gate<T> {
+  /** Passes a chunk on, bytes in pieces, each when it may pass. */
+  pass(chunk: unknown, push: (piece: T) => unknown): Promise<void>;
   /** Rejects what waits. */
   close(reason: unknown): void;
 }
 
-export function bytesGate(options: StreamLimitOptions): BytesGate {
+export function bytesGate(options: StreamLimitOptions): Gate<Uint8Array> {
   checkTable("limitStream", options, OPTIONS, "an object with bytesPerSecond or limit");
   const { bytesPerSecond: rate, limit, clock = systemClock() } = options;
   checkRate("bytesPerSecond", rate, limit);
@@ -106,7 +106,7 @@ export function bytesGate(options: StreamLimitOptions): BytesGate {
   const { take, close } = flowOf(limit ?? perSecond(rate as number, burst), clock);
   const size = Math.floor(burst);
   return {
-    async *pieces(chunk) {
+    async pass(chunk, push) {
       const bytes = bytesOf(chunk);
       for (let at = 0; at < bytes.byteLength; at += size) {
         const piece = bytes.subarray(at, at + size);
@@ -114,22 +114,14 @@ export function bytesGate(options: StreamLimitOptions): BytesGate {
           const never = isRateLimitError(error) && error.retryAt === undefined;
           throw never ? new InputError("burst", RULE, piece.byteLength) : error;
         });
-        yield piece;
+        push(piece);
       }
     },
     close,
   };
 }
 
-/** Where the objects of a stream wait: for both kinds of stream. */
-export interface ObjectsGate<T> {
-  /** Resolves when the object may pass. */
-  wait(object: T): Promise<unknown>;
-  /** Rejects what waits. */
-  close(reason: unknown): void;
-}
-
-export function objectsGate<T>(options: ObjectLimitOptions<T>): ObjectsGate<T> {
+export function objectsGate<T>(options: ObjectLimitOptions<T>): Gate<T> {
   checkTable("limitObjectStream", options, OBJECTS, "an object with perSecond or limit");
   const { perSecond: rate, limit, clock = systemClock(), weight = () => 1 } = options;
   checkRate("perSecond", rate, limit);
@@ -139,33 +131,32 @@ export function objectsGate<T>(options: ObjectLimitOptions<T>): ObjectsGate<T> {
   const { burst = Math.max(1, (rate ?? 0) / 10) } = options;
   const { take, close } = flowOf(limit ?? perSecond(rate as number, burst), clock);
   return {
-    async wait(object) {
-      const count: unknown = weight(object);
-      if (typeof count === "number" && count >= 0 && count <= MAX_COUNT) return take(count);
-      throw new InputError("weight", `a function that returns a number from 0 to ${MAX_COUNT}`, count);
+    async pass(object: T, push) {
+      const count = weight(object);
+      if (!(typeof count === "number" && count >= 0 && count <= MAX_COUNT))
+        throw new InputError("weight", `a function that returns a number from 0 to ${MAX_COUNT}`, count);
+      await take(count);
+      push(object);
     },
     close,
   };
 }
 
-function streamOf<I, O>(
-  { close }: { close(reason: unknown): void },
-  transform: (chunk: I, controller: TransformStreamDefaultController<O>) => Promise<void>,
-): TransformStream<I, O> {
-  let output: TransformStreamDefaultController<O>;
+function streamOf<T>({ pass, close }: Gate<T>): TransformStream<T, T> {
+  let output: TransformStreamDefaultController<T>;
   // TypeScript's Transformer lacks `cancel`.
-  const transformer: Transformer<I, O> & { cancel(reason: unknown): void } = {
+  const transformer: Transformer<T, T> & { cancel(reason: unknown): void } = {
     start(controller) {
       output = controller;
     },
-    transform,
+    transform: (chunk, controller) => pass(chunk, (piece) => controller.enqueue(piece)),
     cancel: close,
   };
-  const stream = new TransformStream<I, O>(transformer);
+  const stream = new TransformStream(transformer);
   // An abort of the stream's own writable end waits for the chunk under way, and so for its tokens: only a sink of one's own
   // has a signal.
   const writer = stream.writable.getWriter();
-  const writable = new WritableStream<I>({
+  const writable = new WritableStream<T>({
     start(controller) {
       writer.closed.catch((reason) => controller.error(reason));
       // Older browsers have no signal.
@@ -196,10 +187,7 @@ function streamOf<I, O>(
 export function limitStream<const N extends string = string>(
   options: StreamLimitOptions<N>,
 ): TransformStream<Uint8Array, Uint8Array> {
-  const gate = bytesGate(options);
-  return streamOf<Uint8Array, Uint8Array>(gate, async (chunk, controller) => {
-    for await (const piece of gate.pieces(chunk)) controller.enqueue(piece);
-  });
+  return streamOf(bytesGate(options));
 }
 
 /**
@@ -217,9 +205,5 @@ export function limitStream<const N extends string = string>(
 export function limitObjectStream<T = unknown, const N extends string = string>(
   options: ObjectLimitOptions<T, N>,
 ): TransformStream<T, T> {
-  const gate = objectsGate(options);
-  return streamOf<T, T>(gate, async (object, controller) => {
-    await gate.wait(object);
-    controller.enqueue(object);
-  });
+  return streamOf(objectsGate(options));
 }

@@ -163,6 +163,16 @@ test("no span holds more weight than the burst, or its heaviest object, and what
   await fc.assert(run, { numRuns: 15 });
 });
 
+test("any value but null, which ends a stream of Node.js, passes", async () => {
+  const values = [0, "", false, undefined, 1];
+  const options = { perSecond: 1, burst: values.length };
+  expect(await Readable.from(values).pipe(limitNodeObjectStream(options)).toArray()).toEqual(values);
+  const passed: unknown[] = [];
+  const sink = new WritableStream({ write: (value) => void passed.push(value) });
+  await (Readable.toWeb(Readable.from(values)) as ReadableStream).pipeThrough(limitObjectStream(options)).pipeTo(sink);
+  expect(passed).toEqual(values);
+});
+
 test("a cancelled or destroyed stream leaves no timer", async () => {
   const clock = fakeClock(START);
   const stream = limitNodeObjectStream({ perSecond: 1, clock });
