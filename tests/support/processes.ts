@@ -90,7 +90,9 @@ export class Program {
 
   /** Kills it and its children as a crash would, and waits until it is gone. */
   readonly stop = async (): Promise<void> => {
-    if (this.#end === undefined) process.kill(-(this.child.pid as number), "SIGKILL");
+    const { exitCode, signalCode, pid } = this.child;
+    // One that has exited, and whose output is not closed yet, has no group any more.
+    if (exitCode === null && signalCode === null && pid !== undefined) process.kill(-pid, "SIGKILL");
     await this.ended;
   };
 }
