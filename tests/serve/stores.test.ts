@@ -157,6 +157,22 @@ describe("redis", () => {
     }
   });
 
+  test("a server that can only be read is not ready, and does not answer again", async () => {
+    await using redis = await RedisServer.start("--maxmemory", "1", "--maxmemory-policy", "noeviction");
+    await using service = await serving(POLICIES, ["--store", redis.url, ...PATIENT]);
+    for (let turn = 0; turn < 2; turn++) {
+      expect((await service.post("/v1/decide", BODY)).body.cause).toMatch(/OOM/);
+      const { status, body } = await service.request("/readyz");
+      expect([status, body.detail]).toEqual([503, expect.stringMatching(/OOM/)]);
+    }
+    expect(service.log().map(({ event }) => event)).toEqual(["started", "store failed"]);
+    const admin = redis.client();
+    await admin.config("SET", "maxmemory", "0");
+    admin.disconnect();
+    while ((await service.request("/readyz")).status !== 200);
+    expect((await service.request("/metrics")).body).not.toContain("tidegate-serve.ready");
+  });
+
   test("what an administrator changes is an error while the server fails, whatever --on-store-error says", async () => {
     await using redis = await RedisServer.start();
     await redis.kill();

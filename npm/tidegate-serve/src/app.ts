@@ -30,7 +30,8 @@ interface Service {
   accepting(): boolean;
 }
 
-const PROBE = { config: { kind: "token bucket", rate: 1, period: 1000 } } as const;
+/** It grants 1,000 probes a second, so that none is denied. */
+const PROBE = { config: { kind: "token bucket", rate: 1000, period: 1000 } } as const;
 
 /** Throws a {@link RequestError} where the connection ended within the body. It is no defect, which the log would report with its stack. */
 function incomplete(error: NodeJS.ErrnoException): never {
@@ -115,14 +116,10 @@ function measured({ metrics, log, logRequests, accepting }: Service, route: stri
   };
 }
 
-/** Whether the store answers, or why not. */
+/** Whether the store takes a token, or why not: one that can only be read, such as a replica, has failed. */
 async function storeProblem({ file }: Service): Promise<string | undefined> {
-  try {
-    await file.policies.limiter.getValue("tidegate-serve.ready", PROBE);
-    return undefined;
-  } catch (error) {
-    return messagesOf(error);
-  }
+  const { cause } = await file.policies.limiter.limit("tidegate-serve.ready", PROBE);
+  return cause === undefined ? undefined : messagesOf(cause);
 }
 
 export function appOf(service: Service): Hono<Env> {
