@@ -163,8 +163,8 @@ export type PluginOptions = FastifyOptions<string> & {
 };
 
 /**
- * Limits the routes of the instance that registers it, and those of children that are registered after it. A route's
- * `config.rateLimit` has settings of its own, or is `false`.
+ * Limits the routes of the instance that registers it, and those of its children. A route's `config.rateLimit` has settings of
+ * its own, or is `false`.
  *
  * ```ts
  * await app.register(rateLimitPlugin, { limiter: limits, name: "api" });

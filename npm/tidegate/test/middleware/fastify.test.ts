@@ -76,9 +76,10 @@ test("the plugin is one of another copy of Fastify too, as NestJS has its own, w
 const config = { kind: "token bucket", rate: 1, period: MINUTE } as const;
 const define = () => defineLimits({ api: config, search: config });
 
-test("the plugin limits the routes of its instance, each by its own config, and not those of a sibling", async () => {
+test("the plugin limits the routes of its instance and its children, each by its own config, and not those of a sibling", async () => {
   const app = fastify();
   await app.register(async (inner) => {
+    await inner.register(async (child) => void child.get("/earlier", () => "child"));
     await inner.register(rateLimitPlugin, { limiter: define(), name: "api" });
     inner.get("/api", (request) => request.rateLimit.remaining);
     inner.get("/search", { config: { rateLimit: { name: "search" } } }, (request) => request.rateLimit.policy.name);
@@ -90,6 +91,10 @@ test("the plugin limits the routes of its instance, each by its own config, and 
     (await twice(url)).map(({ statusCode, body }) => [statusCode, statusCode === 200 ? body : ""]);
   expect(await seen("/api")).toEqual([
     [200, "0"],
+    [429, ""],
+  ]);
+  expect(await seen("/earlier")).toEqual([
+    [429, ""],
     [429, ""],
   ]);
   expect(await seen("/search")).toEqual([

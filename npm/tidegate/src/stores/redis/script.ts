@@ -164,13 +164,16 @@ export function readLate(reply: unknown): number | undefined {
   return found === null ? undefined : Number(found[1]);
 }
 
+/** The server's reply to a command within a transaction. */
+const QUEUED = "QUEUED";
+
 /** Reads a reply about this many keys, or throws where it is not one. */
 export function readReply(reply: unknown, keys: number): Reply {
   const read = typeof reply === "string" ? fromText(reply) : isBytes(reply) ? fromBytes(reply) : undefined;
   if (read === undefined || read.before.length !== keys || !Number.isFinite(read.now)) {
-    const isQueued = `${reply}` === "QUEUED";
+    const text = isBytes(reply) && reply.length === QUEUED.length ? String.fromCharCode(...reply) : reply;
     throw new TypeError(
-      isQueued
+      text === QUEUED
         ? "the connection is in a MULTI: give the store a connection of its own"
         : "the server's reply is not one of the script's",
     );
