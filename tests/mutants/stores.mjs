@@ -8,7 +8,7 @@ const of =
 const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.ts`);
 const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);
 
-const swap = of("swap.ts", ...unit("swap", "swap-time"));
+const swap = of("swap.ts", ...unit("swap", "swap-time", "swap-load"));
 const combined = (find, replace) => ({
   file: "npm/tidegate/src/limit/combined.ts",
   find,
@@ -64,7 +64,10 @@ export const STORES = [
   swap("if (deadline.at > by)", "if (deadline.at >= by)"),
   swap("calls = this.#worthwhile(calls);", "calls = inTime(calls, performance.now(), NOT_SENT);"),
   swap("this.#next.length > 0 && ", "false && "),
-  swap(" && ended > (calls[0] as Waiting).since", ""),
+  swap(" && read.ended > (calls[0] as Waiting).since", ""),
+  swap("(write.usual || read.usual)", "read.usual"),
+  swap("(write.usual || read.usual)", "write.usual"),
+  swap("if (sent < this.#sent) return;", ""),
   swap("Math.min(...this.#times)", "this.#times[0]"),
   swap("now - this.ended > ms / 2", "now - this.ended > 2 * ms"),
   swap("sent < this.#resumed ? before : ms", "ms"),

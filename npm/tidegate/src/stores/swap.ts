@@ -131,7 +131,7 @@ class Swaps<Version> {
   readonly #turns = new Turns();
   /** Batches whose step is still to begin, by identity. */
   readonly #open = new Map<string, Waiting[]>();
-  readonly #trips = new Trips();
+  readonly #trips: TripsByKind = { read: new Trips(), write: new Trips() };
   #underWay = 0;
   /** Steps that begin when others end. */
   readonly #next: (() => void)[] = [];
@@ -192,16 +192,17 @@ class Swaps<Version> {
    * The calls that can still be answered; where some have time for a read and a write, or steps wait for a place, those that
    * have it. Rejects the others. The first deadline of a batch is that of its write: with a few calls in each that are nearly
    * late, all of a busy key would fail. So would all calls of a server that gets more than it can carry: the oldest begin
-   * first, and their reads would take the time of the others. Unless no trip has ended since these calls were made: those
+   * first, and their reads would take the time of the others. Unless no read has ended since these calls were made: those
    * after a slow time are not slow.
    */
   #worthwhile(calls: readonly Waiting[]): Waiting[] {
     const now = performance.now();
     const left = inTime(calls, now, NOT_SENT);
     const trips = this.#database.trips ?? TRIPS;
-    const { usual, ended } = this.#trips;
-    const enough = now + trips * usual;
-    const isLoaded = this.#next.length > 0 && ended > (calls[0] as Waiting).since;
+    const { read, write } = this.#trips;
+    // Before the first writes have ended, they are as slow as reads.
+    const enough = now + (trips / 2) * (read.usual + (write.usual || read.usual));
+    const isLoaded = this.#next.length > 0 && read.ended > (calls[0] as Waiting).since;
     return isLoaded || left.some(({ deadline }) => deadline.at > enough) ? inTime(left, enough, LITTLE_TIME) : left;
   }
 
@@ -257,21 +258,28 @@ async function pauseAfter(refusals: number, failure: unknown, calls: readonly Wa
   await new Promise((resolve) => setTimeout(resolve, pause));
 }
 
-/** How long trips to the database take. */
+type TripsByKind = Readonly<Record<"read" | "write", Trips>>;
+
+/** How long trips of one kind to the database take. */
 class Trips {
   /** Ms of the last one, and of one before it that was not out when none ended. */
   #times: readonly [number, number] = [0, 0];
   /** When the last one ended, and when one did after none had for half of its time (`performance.now()`, ms). */
   ended = -Infinity;
   #resumed = -Infinity;
+  /** When the one that ended last was sent. */
+  #sent = -Infinity;
 
-  /** Ms. All that are out while none ends may wait for a connection, or for this process, and a write for a lock. */
+  /** Ms. All that are out while none ends may wait for a connection, or for this process. */
   get usual(): number {
     return Math.min(...this.#times);
   }
 
   /** One that was sent then has ended. */
   add(sent: number): void {
+    // Others have overtaken it: it waited for something of its own, as a write does for a lock.
+    if (sent < this.#sent) return;
+    this.#sent = sent;
     const now = performance.now();
     const ms = now - sent;
     const [last, before] = this.#times;
@@ -288,14 +296,14 @@ class Attempt<Version> implements Transaction {
   readonly #database: Swappable<Version>;
   readonly #calls: readonly Waiting[];
   readonly #until: Until;
-  readonly #trips: Trips;
+  readonly #trips: TripsByKind;
   readonly #seen = new Map<string, Entry<Version>>();
   readonly #writes = new Map<string, Write>();
   #reads = 0;
   /** The error of the read that failed. */
   #lost: { readonly error: unknown } | undefined;
 
-  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: Until, trips: Trips) {
+  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: Until, trips: TripsByKind) {
     this.#database = database;
     this.#calls = calls;
     this.#until = until;
@@ -362,7 +370,7 @@ class Attempt<Version> implements Transaction {
     const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
     const sent = performance.now();
     const isWritten = await this.#database.swap(changes, { until: this.#until.at, first });
-    this.#trips.add(sent);
+    this.#trips.write.add(sent);
     if (isWritten) return undefined;
     return new KeyError(
       "the write was refused: others were faster, its deadline passed, or the server has no room",
@@ -377,7 +385,7 @@ class Attempt<Version> implements Transaction {
     const sent = performance.now();
     try {
       const entries = await this.#database.read(ids, this.#until.at);
-      this.#trips.add(sent);
+      this.#trips.read.add(sent);
       for (const [i, id] of ids.entries()) this.#seen.set(id, entries[i] as Entry<Version>);
     } catch (error) {
       this.#lost = { error };

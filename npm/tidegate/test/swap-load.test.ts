@@ -1,0 +1,64 @@
+/** How the load of a server is known from trips of atomic steps by compare-and-swap, some of which wait. */
+import { beforeEach, expect, test, vi } from "vitest";
+import { defineLimits } from "../src/index.ts";
+import { bucket, table } from "./swap-table.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout", "Date"] });
+});
+const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Limits on a server of which a read takes `read` ms, and a write what `write` says. */
+function served(read: number, write: (id: string) => Promise<void>) {
+  const { store, database } = table();
+  const { read: load, swap } = database;
+  database.read = (ids, until) => after(read).then(() => load(ids, until));
+  // The server refuses what arrives after the first deadline.
+  database.swap = async (changes, times) => {
+    await write(changes[0]?.id ?? "");
+    return performance.now() < times.first && swap(changes, times);
+  };
+  return defineLimits({ api: { ...bucket, rate: 1e6, timeout: 250 } }, { store, log: false });
+}
+
+/** Makes calls on these keys in each of so many ms, and returns how many were answered. */
+async function answered(limits: ReturnType<typeof served>, ms: number, keysAt: (at: number) => string[]) {
+  const calls: Promise<boolean>[] = [];
+  for (let at = 0; at < ms; at++) {
+    for (const key of keysAt(at)) calls.push(limits.limit("api", { key }).then(({ ok }) => ok));
+    await vi.advanceTimersByTimeAsync(1);
+  }
+  await vi.advanceTimersByTimeAsync(500);
+  return (await Promise.all(calls)).filter(Boolean).length;
+}
+
+test("writes that waited for a lock do not fail the calls on other keys, which wait for a place", async () => {
+  const unlock = 200;
+  const began = performance.now();
+  const limits = served(10, (id) => after(id.includes("locked") ? began + unlock - performance.now() : 10));
+  const many = (at: number) => Array.from({ length: at === 100 ? 400 : 6 }, (_, i) => `${at}.${i}`);
+  const total = 20 + 300 * 6 + 400 - 6;
+  expect(await answered(limits, 300, (at) => (at < 20 ? [`locked${at}`, ...many(at)] : many(at)))).toBe(total);
+});
+
+test("calls on busy keys, whose writes are slow and reads fast, have time enough", async () => {
+  const limits = served(1, () => after(100));
+  const keys = ["a", "b", "c"];
+  const calls = await answered(limits, 600, (at) => keys.filter((_, i) => at % 20 === 7 * i));
+  expect(calls).toBe(90);
+});
+
+test("a server whose writes are more than it can carry still answers as many as it can", async () => {
+  let free = 10;
+  const waiting: (() => void)[] = [];
+  const limits = served(1, async () => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    await after(10);
+    (waiting.shift() ?? (() => free++))();
+  });
+  const calls = await answered(limits, 1000, (at) =>
+    Array.from({ length: at === 0 ? 500 : 2 }, (_, i) => `${at}.${i}`),
+  );
+  expect(calls).toBeGreaterThan(950);
+});
