@@ -125,7 +125,7 @@ async function openPostgres(
   const { postgresKeys } = await import("./stored-keys.ts");
   const connection = await clients.postgres(url);
   const store = await orClose(connection, async () => {
-    const made = postgres(connection.client, { schema, statementTimeout: Math.max(timeout, 1000) });
+    const made = postgres(connection.client, { schema, statementTimeout: Math.ceil(Math.max(timeout, 1000)) });
     if (migrate !== true) return made;
     await made.migrate().catch((error: unknown) => {
       throw new UsageError(`--migrate failed on ${masked(url)}: ${messagesOf(error)}`);

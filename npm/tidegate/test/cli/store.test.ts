@@ -5,7 +5,7 @@ import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { remove, temporaryFolder } from "../../../../tests/support/folders.ts";
 import { clientsOf } from "../../../tidegate-serve/src/clients.ts";
 import { clients } from "../../src/cli/clients.ts";
-import { folderOf, masked } from "../../src/cli/store.ts";
+import { folderOf, masked, openStore } from "../../src/cli/store.ts";
 import { tidegate } from "./terminal.ts";
 
 test.each([
@@ -40,6 +40,13 @@ test.each([
   const { code, out, err } = await tidegate(argv);
   expect(code).toBeGreaterThan(0);
   expect(out + err).not.toContain("s3cret");
+});
+
+test("on PostgreSQL a timeout need not be a whole number of ms, as that of a statement is", async () => {
+  const connection = { client: { query: async () => [] }, close: async () => {} };
+  const settings = { timeout: 1234.5 };
+  const opened = await openStore("postgres://h/db", { ...clients, postgres: async () => connection }, settings);
+  expect(opened.shown).toBe("postgres://h/db");
 });
 
 test("a client of a server that is down leaves no timer, which would keep the process running", async () => {
