@@ -147,6 +147,8 @@ const MISTAKES: readonly (readonly [
   ["/v1/decide", { request: { headers: "x" } }, "request.headers", "an object of headers, each a string", "x"],
   ["/v1/decide", { request: { headers: { a: 5 } } }, "request.headers.a", "a string, or an array of strings", 5],
   ["/v1/decide", { request: {}, name: "api" }, "name", "absent beside `request`", "api"],
+  ["/v1/decide-all", [], "body", "an object", []],
+  ["/v1/decide-all", { limits: [{ name: "shared" }], request: 1 }, "request", "absent: there is no such field", 1],
   ["/v1/decide-all", { limits: [] }, "limits", "an array of 1 to 100 limits", []],
   ["/v1/decide-all", { limits: [{ name: "shared" }, { name: "no" }] }, "limits[1].name", NAMES, "no"],
   ["/v1/decide-all", { limits: [{ name: "shared", count: null }] }, "limits[0].count", COUNT, null],

@@ -83,7 +83,7 @@ function checked(route: Route, body: unknown): unknown {
   const [issue] = error.issues as [z.core.$ZodIssue, ...z.core.$ZodIssue[]];
   const unknown = issue.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
   const { field, value } = at(body, [...issue.path, ...unknown]);
-  const beside = issue.path.length === 0 && "request" in Object(body);
+  const beside = issue.path.length === 0 && schema !== route.takes[0];
   const absent = beside ? "absent beside `request`" : "absent: there is no such field";
   const rule = unknown.length > 0 ? absent : issue.message;
   const remedy = `${instead(route)}; GET /v1/openapi.json has all fields.`;

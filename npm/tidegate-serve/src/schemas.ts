@@ -6,6 +6,7 @@ const COUNT = `a number of tokens from 0 to ${MAX_COUNT}`;
 const LIMITS = "an array of 1 to 100 limits";
 const text = (rule: string) => z.string({ error: rule });
 const flag = (rule: string) => z.boolean({ error: rule });
+const object = <F extends z.ZodRawShape>(fields: F) => z.strictObject(fields, { error: "an object" });
 
 const KEY =
   "a string, or an array with a string or null for each part of the rule's `limit_keys`; left out where the rule has none";
@@ -35,20 +36,19 @@ const reserve = {
     .meta({ description: "Whether tokens may be owed, up to `maxReserved`: granted for `retryAt`." }),
 };
 
-export const Target = z.strictObject(target).meta({ id: "Target" });
-export const Counted = z.strictObject({ ...target, ...count }).meta({ id: "Counted" });
-export const Block = z
-  .strictObject({
-    ...target,
-    for: z.union([z.number(), z.string()], { error: "a number of ms, or a text such as 15m" }).meta({
-      description: "How long: ms from 1 to 2^40, or a text with a unit.",
-      examples: ["15m"],
-    }),
-  })
-  .meta({ id: "Block" });
-export const NamedLimit = z
-  .strictObject({ ...target, ...count, ...reserve }, { error: "an object" })
-  .meta({ id: "NamedLimit", description: "A limit by its name, and the key." });
+export const Target = object(target).meta({ id: "Target" });
+export const Counted = object({ ...target, ...count }).meta({ id: "Counted" });
+export const Block = object({
+  ...target,
+  for: z.union([z.number(), z.string()], { error: "a number of ms, or a text such as 15m" }).meta({
+    description: "How long: ms from 1 to 2^40, or a text with a unit.",
+    examples: ["15m"],
+  }),
+}).meta({ id: "Block" });
+export const NamedLimit = object({ ...target, ...count, ...reserve }).meta({
+  id: "NamedLimit",
+  description: "A limit by its name, and the key.",
+});
 
 export const RequestParts = z
   .strictObject(
@@ -76,11 +76,9 @@ export const OneRequest = z
   .strictObject({ request: RequestParts })
   .meta({ id: "OneRequest", description: "A request, which all matching rules decide, all or nothing." });
 
-export const Several = z
-  .strictObject({
-    limits: z.array(NamedLimit, LIMITS).min(1, LIMITS).max(100, LIMITS),
-  })
-  .meta({ id: "Several", description: "Limits that are taken all or nothing." });
+export const Several = object({
+  limits: z.array(NamedLimit, LIMITS).min(1, LIMITS).max(100, LIMITS),
+}).meta({ id: "Several", description: "Limits that are taken all or nothing." });
 
 const instant = (description: string) => z.number().meta({ description: `${description} Epoch ms.` });
 const headers = z.record(z.string(), z.string()).meta({
