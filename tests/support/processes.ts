@@ -42,7 +42,7 @@ export class Program {
     }
     this.ended = new Promise((resolve) => {
       const over = (how: number | string): void => {
-        this.#end ??= new Error(`${command} ${args.join(" ")} ended with ${how}:\n${this.#output}`);
+        this.#end ??= new Error(`${[command, ...args].join(" ")} ended with ${how}:\n${this.#output}`);
         running.delete(this);
         for (const look of this.#waiting) look();
         resolve(how);
@@ -90,9 +90,14 @@ export class Program {
 
   /** Kills it and its children as a crash would, and waits until it is gone. */
   readonly stop = async (): Promise<void> => {
-    const { exitCode, signalCode, pid } = this.child;
-    // One that has exited, and whose output is not closed yet, has no group any more.
-    if (exitCode === null && signalCode === null && pid !== undefined) process.kill(-pid, "SIGKILL");
+    const { pid } = this.child;
+    try {
+      // Where it has exited, its children may still have its output.
+      if (this.#end === undefined && pid !== undefined) process.kill(-pid, "SIGKILL");
+    } catch (error) {
+      // None of the group is left.
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
     await this.ended;
   };
 }
