@@ -90,6 +90,8 @@ describe("a row that another transaction has locked", () => {
       });
     const store = postgres({ query }, PATIENT);
     await store.decide(take(stock("hasty", 1e6), "a"));
+    const timed = holding(row("hasty:a"), () => fixture.pool({ statement_timeout: 50 }).query(row("hasty:a")));
+    await expect(timed).rejects.toMatchObject({ code: "57014" });
     const degraded = await holding(row("hasty:a"), () => calls(store, "hasty", ["a"], others, 150));
     expect([...degraded.keys()], String(degraded.get("k0"))).toEqual(["a"]);
     expect(degraded.get("a")).toContainEqual(
