@@ -70,13 +70,13 @@ export class Program {
     });
   }
 
-  /** Calls `probe` until it succeeds; throws its error if the program has ended. */
+  /** Calls `probe` until it succeeds. Throws with the output if the program ends before; the cause is the last probe's error. */
   async answers<T>(probe: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await probe();
       } catch (error) {
-        if (this.#end !== undefined) throw error;
+        if (this.#end !== undefined) throw Object.assign(this.#end, { cause: error });
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
