@@ -82,8 +82,8 @@ describe("a row that another transaction has locked", () => {
 
   test("a statement_timeout shorter than the wait for a lock fails only the calls on the locked row, and they name it", async () => {
     const pool = fixture.pool();
-    // PostgreSQL ends a wait for a lock by the code that `statement_timeout` has. The setting would end other statements, too,
-    // on a machine where they take as long.
+    // Waits for a lock end here by the code that `statement_timeout` has. On a busy machine the setting itself would end
+    // statements on free rows, too.
     const query = (text: string, values?: unknown[]) =>
       pool.query(text, values).catch((error: DatabaseError) => {
         throw error.code === "55P03" ? Object.assign(error, { code: "57014" }) : error;

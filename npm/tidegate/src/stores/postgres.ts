@@ -22,7 +22,7 @@ import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { Cleanup, purge, type PurgeOptions } from "./postgres/cleanup.ts";
-import { checkTransaction, isOneConnection, databaseOf, type PostgresClient, statement } from "./postgres/client.ts";
+import { checkTransaction, databaseOf, isOneConnection, type PostgresClient, statement } from "./postgres/client.ts";
 import { migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
 import { PendingRequest, type Request } from "./postgres/request.ts";
