@@ -187,8 +187,7 @@ function crates(tree: Tree): string[] {
       section = /^\[(.*)\]/.exec(line)?.[1] ?? section;
       const [, name = ""] = /^([\w-]+)(?:\.workspace)? *=/.exec(line) ?? [];
       const depends = section === "dependencies" || /^target\..*\.dependencies$/.test(section);
-      const isModelled = section.includes("shuttle");
-      return name === "" || !depends || isModelled || allowed.includes(name) ? [] : [`${path} depends on ${name}`];
+      return name === "" || !depends || allowed.includes(name) ? [] : [`${path} depends on ${name}`];
     });
   });
 }

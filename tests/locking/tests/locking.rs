@@ -1,15 +1,10 @@
 //! The shared table under a scheduler that picks the next thread at every lock and counter. It runs thousands of
 //! interleavings, random ones and by depth of the bug (PCT), each reproducible. It also reports deadlocks.
-//!
-//! ```sh
-//! cargo --config 'build.rustflags=["--cfg", "shuttle"]' test -p tidegate-table --test locking --target-dir target/shuttle
-//! ```
-#![cfg(shuttle)]
 
 use shuttle::sync::Arc;
 use shuttle::{check_pct, check_random, thread};
 use tidegate_core::{Config, Kind, Policy};
-use tidegate_table::{Call, Limit, Member, SharedTable};
+use tidegate_locking::{Call, Limit, Member, SharedTable};
 
 const ORDERS: usize = 3000;
 
