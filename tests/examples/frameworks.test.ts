@@ -63,7 +63,7 @@ describe("examples/fetch-handler", () => {
 });
 
 test("the examples in TypeScript type-check, strictly", async () => {
-  const args = ["node_modules/typescript/bin/tsc", "--project", "examples/tsconfig.json"];
+  const args = ["node_modules/typescript-7/bin/tsc", "--project", "examples/tsconfig.json"];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root }).catch((error) => error);
   expect(stdout).toBe("");
 });

@@ -24,7 +24,7 @@ export function typeErrors(
   folder: string,
   files: readonly string[],
   options: object,
-  typescript: string = join(root, "node_modules/typescript"),
+  typescript: string = join(root, "node_modules/typescript-7"),
 ): string {
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...STRICT, ...options }, files }));
   try {

@@ -20,7 +20,8 @@ const all = entries(user.manifest());
 const COMPILERS: Readonly<Record<string, string>> = {
   "5.4, the least": join(theirs, "typescript-5.4"),
   "5.9": join(theirs, "typescript-5.9"),
-  "of today": join(ours, "typescript"),
+  "6.0": join(ours, "typescript"),
+  "7.0, the newest": join(ours, "typescript-7"),
 };
 
 /** Entries whose declarations use web types, such as `AbortSignal` and `Request`. */
