@@ -172,6 +172,19 @@ test("a mariadb pool of before 3.1, which ignores metaAsArray, keeps the limits"
   await pool.end();
 });
 
+test("a mariadb pool of before 3.3 with namedPlaceholders, which then takes no `?`, keeps the limits", async () => {
+  const pool = createMariadbPool({ ...fixture.server.options, namedPlaceholders: true });
+  const query = (options: { namedPlaceholders?: boolean; sql: string }, values: never) =>
+    pool.query(
+      options.namedPlaceholders === false ? options : { ...options, sql: options.sql.replaceAll("?", "NULL") },
+      values,
+    );
+  const store = mysql({ query, batch() {} } as never, { table: "named" });
+  const limiter = defineLimits(limits, { timeout: 60_000, store, log: false });
+  for (const ok of [true, true, false]) expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok });
+  await pool.end();
+});
+
 test("a client with callbacks, one that returns rows alone, and what is no client, are refused", async () => {
   const query = () => Promise.resolve([[]]);
   const callbacks = (_sql: string, _values: unknown[], _done: () => void) => {};

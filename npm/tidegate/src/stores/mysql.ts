@@ -162,10 +162,12 @@ const CLIENTS =
 
 type Query = (sql: string, values: readonly unknown[]) => Promise<unknown>;
 
-/** mysql2 returns rows and fields; mariadb 3.1 does with `metaAsArray`. The last two are a pool's own settings otherwise. */
+/** mysql2 returns rows and fields; mariadb 3.1 does with `metaAsArray`. The last three are a pool's own settings otherwise. */
 const FORM = {
   rowsAsArray: true,
   metaAsArray: true,
+  // mariadb before 3.3 takes no `?` with it: every row would be absent.
+  namedPlaceholders: false,
   nestTables: false,
   typeCast: (_column: unknown, next: () => unknown): unknown => next(),
 };
