@@ -43,9 +43,12 @@ const LAST = 253_402_300_799_999;
 const DUPLICATE_KEY = 11_000;
 const WRITE_CONFLICT = 112;
 const NO_TRANSACTIONS = 20;
-/** A write waits for a transaction that has written the document, such as that of a process that ended in the middle. */
+/**
+ * A write waits for a transaction that has written the document, such as that of a process that ended in the middle. Or for
+ * the majority: with an arbiter, one lost member with data is enough.
+ */
 const LOCKED = new KeyError(
-  "a write on this key had no reply in time; a transaction may have locked its document",
+  "a write on this key had no reply in time; a transaction may have locked its document, or too few members of the replica set work",
   false,
 );
 /** What was read and what is written must survive the loss of a primary. */
