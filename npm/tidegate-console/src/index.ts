@@ -50,7 +50,7 @@ export interface Console<N extends string, S extends Store> {
   readonly limits: Limiter<N, S>;
   /** Responds with the page and its data. Mount it at any path, for GET and POST. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Ends the streams of open pages, at shutdown; the pages connect again. */
+  /** Ends the streams of open pages, and refuses others, at shutdown; the pages connect again until a server answers. */
   readonly close: () => void;
 }
 
@@ -136,6 +136,7 @@ export function createConsole<N extends string, S extends Store>(
     if (!new URL(request.url).searchParams.has("stream")) return page(method);
     if (sameOrigin === false) return text(403, "Only the console's own page may read this.");
     if (method === "HEAD") return events(null);
+    if (streams.closed) return text(503, "The server shuts down.", { connection: "close" });
     const stream = streams.open(headers.get("last-event-id"));
     return stream === undefined ? text(503, "Too many pages are open.", { "retry-after": "5" }) : events(stream);
   }

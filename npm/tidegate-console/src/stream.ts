@@ -23,6 +23,7 @@ interface Source {
 export class Streams {
   readonly #source: Source;
   readonly #open = new Set<Stream>();
+  #closed = false;
 
   constructor(counts: Counts, shadow: ShadowSwitches | undefined) {
     this.#source = { counts, shadow, process: crypto.randomUUID().slice(0, 8) };
@@ -39,7 +40,13 @@ export class Streams {
     return stream.readable;
   }
 
+  /** Whether the process shuts down: it would wait for the streams that pages open again. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   close(): void {
+    this.#closed = true;
     for (const stream of this.#open) stream.end();
   }
 
@@ -63,6 +70,7 @@ class Stream {
   #second = 0;
   #looks = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
+  #lifetime: ReturnType<typeof setTimeout> | undefined;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
 
   constructor(source: Source, denied: number, ended: () => void) {
@@ -83,14 +91,13 @@ class Stream {
   #start(controller: ReadableStreamDefaultController<Uint8Array>): void {
     this.#controller = controller;
     controller.enqueue(this.#encoder.encode(`retry: 500\n\n${this.#news()}`));
-    this.#timer = setInterval(() => {
-      this.#look(controller);
-      if (this.#looks >= LIFETIME / EVERY) this.end();
-    }, EVERY);
+    this.#timer = setInterval(() => this.#look(controller), EVERY);
+    this.#lifetime = setTimeout(() => this.end(), LIFETIME);
   }
 
   #stop(): void {
     clearInterval(this.#timer);
+    clearTimeout(this.#lifetime);
     this.#ended();
   }
 

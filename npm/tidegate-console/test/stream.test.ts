@@ -81,6 +81,24 @@ describe("the stream", () => {
     await reading;
   });
 
+  test("ends after 30 s for a browser that does not read, too", async () => {
+    vi.useFakeTimers();
+    const { fetch } = make();
+    const { body } = await fetch(get(SAME, "?stream"));
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(vi.getTimerCount()).toBe(0);
+    const reader = (body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    expect((await reader.read()).done).toBe(true);
+  });
+
+  test("is refused after the console is closed, with the connection on which a server would wait for the page", async () => {
+    const { fetch, close } = make();
+    close();
+    const { status, headers } = await fetch(get(SAME, "?stream"));
+    expect([status, headers.get("connection")]).toEqual([503, "close"]);
+  });
+
   test("ends where the console is closed, and leaves no timer", async () => {
     vi.useFakeTimers();
     const { fetch, close } = make();
