@@ -176,12 +176,7 @@ export const CALLERS = [
   replaying("index.ts", "    for (const log of logs) await log.close();\n", ""),
   replaying("log.ts", "    await file?.close();\n", ""),
   // Logs and commands.
-  one(
-    "observe/observer.ts",
-    "key: keys[i], count: options.count ?? 1",
-    "key: keys[0], count: options.count ?? 1",
-    OBSERVE,
-  ),
+  one("observe/observer.ts", "const given = [...keys];", "const given = keys.map(() => keys[0] as string);", OBSERVE),
   one("cli/commands/check.ts", "findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found", "EXIT.fine", cli("check")),
   one("cli/commands/headers.ts", 'value === undefined && text(args, "ts") !== undefined', "false", cli("headers")),
   one("cli/commands/headers.ts", "if (name !== undefined) throw", "if (false) throw", cli("headers")),

@@ -99,6 +99,32 @@ describe("observe", () => {
     ]);
   });
 
+  test("an event has what the call had, where the caller uses its object or list again before the answer", async () => {
+    const events: DecisionEvent[] = [];
+    const limits = observe(defineLimits(POLICIES, { store: later() }), (event) => void events.push(event));
+    const options: { key: string; count?: number } = { key: "a" };
+    const block = { key: "a", for: 1 };
+    const requests = [{ name: "api", key: "a" } as const];
+    const keys = ["a"];
+    const answers = [
+      limits.limit("api", options),
+      limits.block("api", block),
+      limits.limitAll(requests),
+      limits.limitMany("api", keys),
+    ];
+    Object.assign(options, { key: "b", count: 2 });
+    block.key = "b";
+    requests.length = 0;
+    keys.length = 0;
+    await Promise.all(answers);
+    expect(events.map(({ operation, key, count }) => `${operation} ${key} ${count}`).sort()).toEqual([
+      "block a 0",
+      "limit a 1",
+      "limitAll a 1",
+      "limitMany a 1",
+    ]);
+  });
+
   test("an observed limiter has every method, and can be observed again", () => {
     const { events, plain, limits } = observed();
     const again: string[] = [];

@@ -75,43 +75,52 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
   const emit = (event: DecisionEvent): void => {
     for (const observer of observers) ignoreRejection(observer(event));
   };
-  /** Calls the limiter, and `report` with what it returns, now or later. */
-  function call<R>(method: DecisionEvent["operation"], args: unknown[], report: (result: R) => void): unknown {
-    const answer = (limiter[method] as (...args: unknown[]) => unknown).apply(limiter, args) as Pending<R>;
-    return follow(answer, (result) => {
-      report(result);
-      return result;
-    });
-  }
+  /** Calls the limiter, which refuses wrong arguments. What events have of them is read then: a caller may use its objects again. */
+  const call = <R>(method: DecisionEvent["operation"], ...args: unknown[]): Pending<R> =>
+    (limiter[method] as (...args: unknown[]) => Pending<R>).apply(limiter, args);
   const one =
     (operation: "limit" | "check" | "give" | "charge") =>
     (name: string, options: LimitOptions = {}): unknown => {
       // The event of a denial precedes its error.
       const throws = options?.throws === true;
-      return call(operation, [name, throws ? { ...options, throws: false } : options], (decision: Decision) => {
-        emit({ operation, name, key: options.key, count: options.count ?? 1, decision });
-        if (throws) grantedOrThrow(limiter.store, name, decision);
+      const answer = call<Decision>(operation, name, throws ? { ...options, throws: false } : options);
+      const { key, count = 1 } = options;
+      return follow(answer, (decision) => {
+        emit({ operation, name, key, count, decision });
+        return throws ? grantedOrThrow(limiter.store, name, decision) : decision;
       });
     };
-  const block = (name: string, options: BlockOptions): unknown =>
-    call("block", [name, options], (decision: Decision) =>
-      emit({ operation: "block", name, key: options.key, count: 0, decision }),
-    );
+  const block = (name: string, options: BlockOptions): unknown => {
+    const answer = call<Decision>("block", name, options);
+    const { key } = options;
+    return follow(answer, (decision) => {
+      emit({ operation: "block", name, key, count: 0, decision });
+      return decision;
+    });
+  };
   const several =
     (operation: "limitAll" | "checkAll") =>
-    (requests: readonly LimitRequest<string>[]): unknown =>
-      call(operation, [requests], (all: AllDecision) => {
-        for (const [i, decision] of all.decisions.entries()) {
-          const { name, key, count = 1 } = requests[i] as LimitRequest<string>;
-          emit({ operation, name, key, count, decision, all });
+    (requests: readonly LimitRequest<string>[]): unknown => {
+      const answer = call<AllDecision>(operation, requests);
+      const called = requests.map(({ name, key, count = 1 }) => ({ operation, name, key, count }));
+      return follow(answer, (all) => {
+        for (const [i, request] of called.entries()) {
+          emit({ ...request, decision: all.decisions[i] as Decision, all });
         }
+        return all;
       });
-  const many = (name: string, keys: readonly string[], options: LimitOptions = {}): unknown =>
-    call("limitMany", [name, keys, options], (decisions: readonly Decision[]) => {
-      for (const [i, decision] of decisions.entries()) {
-        emit({ operation: "limitMany", name, key: keys[i], count: options.count ?? 1, decision });
+    };
+  const many = (name: string, keys: readonly string[], options: LimitOptions = {}): unknown => {
+    const answer = call<readonly Decision[]>("limitMany", name, keys, options);
+    const { count = 1 } = options;
+    const given = [...keys];
+    return follow(answer, (decisions) => {
+      for (const [i, key] of given.entries()) {
+        emit({ operation: "limitMany", name, key, count, decision: decisions[i] as Decision });
       }
+      return decisions;
     });
+  };
   const methods = {
     limit: one("limit"),
     check: one("check"),
