@@ -1,6 +1,7 @@
 /** Envoy's rate limit protocol, by a client of @grpc/grpc-js that loads the protocol's own description. */
 import { once } from "node:events";
 import { connect } from "node:http2";
+import { connect as connectSocket } from "node:net";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import protobuf from "protobufjs";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -255,6 +256,18 @@ test("listens on an IPv6 address, and a call that does not end is cut off with t
   expect(await other.end()).toBe(0);
   expect(other.log().at(-1)).toMatchObject({ event: "stopped", message: expect.stringContaining("cut off") });
   session.destroy();
+});
+
+test("a client that does not end its connection, as where its machine is gone, is cut off with the service", async () => {
+  await using other = await serving(RULES, ["--grpc-port", "0", "--shutdown-timeout", "100ms"]);
+  const port = other.log()[0]?.["grpcPort"] as number;
+  const gone = connectSocket({ port, host: "127.0.0.1", allowHalfOpen: true }).on("error", () => {});
+  await once(gone, "connect");
+  const session = connect(`http://127.0.0.1:${port}`).on("error", () => {});
+  // The server has accepted the connection before this one.
+  await new Promise((answered) => session.ping(answered));
+  expect(await other.end()).toBe(0);
+  gone.destroy();
 });
 
 test("ends with the service", async () => {

@@ -2,6 +2,7 @@
 import { type AllDecision, type Decision, InputError, type LimitRequest } from "tidegate";
 import { rateLimitHeaders } from "tidegate/http";
 import { messagesOf, UsageError } from "tidegate/cli";
+import { connectionsTo } from "./connections.ts";
 import type { PolicyFile } from "./policies.ts";
 import {
   type Descriptor,
@@ -144,6 +145,7 @@ export async function serveGrpc(
       else reject(new UsageError(`--grpc-port ${port} cannot be used: ${error.message}`));
     });
   });
+  const connections = connectionsTo(bound);
   return {
     port: bound,
     close: async (within) => {
@@ -151,6 +153,8 @@ export async function serveGrpc(
       const timer = setTimeout(() => {
         late = true;
         server.forceShutdown();
+        // It waits until clients have closed their ends, which one whose machine is gone never does.
+        for (const socket of connections) socket.destroy();
       }, within);
       await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
       clearTimeout(timer);

@@ -2,11 +2,12 @@
 import { createAdaptorServer } from "@hono/node-server";
 import { once } from "node:events";
 import type { Server } from "node:http";
-import { type AddressInfo, Server as Listener } from "node:net";
+import { type AddressInfo, Server as Listener, type Socket } from "node:net";
 import type { OnStoreError } from "tidegate";
 import { openStore, UsageError } from "tidegate/cli";
 import { appOf } from "./app.ts";
 import { clientsOf } from "./clients.ts";
+import { connectionsTo } from "./connections.ts";
 import type { MakeConsole } from "./console.ts";
 import type { Proxies } from "./forward-auth.ts";
 import type { GrpcServer } from "./grpc.ts";
@@ -67,11 +68,15 @@ async function listen(server: Server, { host, port }: Settings): Promise<Address
  * Ends the connections: each after its next request, the idle ones after a tenth of the time, and all after the time. An idle
  * one that ended at once would fail the request that a client has just sent on it.
  */
-async function drain(server: Server, within: number): Promise<boolean> {
+async function drain({ server, connections }: Running, within: number): Promise<boolean> {
   const closed = once(server, "close");
   // Not by the method of HTTP, which ends the idle connections.
   Listener.prototype.close.call(server);
-  const idle = setInterval(() => server.closeIdleConnections(), within / 10);
+  const idle = setInterval(() => {
+    server.closeIdleConnections();
+    // For Node.js one that has sent nothing is not idle. Browsers open some ahead.
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
+  }, within / 10);
   let late = false;
   const timer = setTimeout(() => {
     late = true;
@@ -108,6 +113,7 @@ function serverOf(app: ReturnType<typeof appOf>, { headerLimit }: Settings): Ser
 /** What a started service ends. */
 interface Running {
   readonly server: Server;
+  readonly connections: ReadonlySet<Socket>;
   readonly grpc: GrpcServer | undefined;
   readonly file: PolicyFile;
   unwatch(): void;
@@ -115,10 +121,11 @@ interface Running {
 }
 
 /** Ends the requests under way within so many ms, then gives leased tokens back, and closes the store. */
-async function stop({ server, grpc, file, unwatch, closeStore }: Running, within: number, log: Log): Promise<void> {
+async function stop(running: Running, within: number, log: Log): Promise<void> {
+  const { grpc, file, unwatch, closeStore } = running;
   // A page would keep its connection for as long as it is open.
   file.console?.close();
-  const draining = Promise.all([drain(server, within), grpc?.close(within)]);
+  const draining = Promise.all([drain(running, within), grpc?.close(within)]);
   unwatch();
   const drained = (await draining).every((ended) => ended !== false);
   await file.policies.limiter.release();
@@ -145,11 +152,13 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
     const file = new PolicyFile(settings.policies, parts);
     const server = serverOf(appOf({ ...settings, file, metrics, log, accepting: () => !stopping }), settings);
     const { port } = await listen(server, settings);
+    const connections = connectionsTo(port);
     const grpc = await grpcIn(settings, file).catch((error) => {
       server.close();
       throw error;
     });
-    const running: Running = { server, grpc, file, unwatch: file.watch(), closeStore: () => opened.close() };
+    const closeStore = (): Promise<void> => opened.close();
+    const running: Running = { server, connections, grpc, file, unwatch: file.watch(), closeStore };
     const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
     const [store, rules] = [opened.shown, file.policies.names];
     log.info("started", { url, port, grpcPort: grpc?.port, store, rules, version, pid: process.pid });
