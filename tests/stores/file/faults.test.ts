@@ -40,7 +40,8 @@ describe("a folder that cannot be opened", () => {
     mkdirSync(other);
     chmodSync(other, process.getuid?.() === 0 ? 0o700 : 0o500);
     chmodSync(dirname(other), 0o755);
-    const output = await run("stranger.mjs", [own, other]).printed;
+    const [how, output] = await run("stranger.mjs", [own, other]).over;
+    expect(how).toBe(0);
     expect(output).toContain("TIDEGATE_STORE file: open of");
     expect(output).toContain(other);
     expect(output).toContain("give this process's user the right to read and write there");
@@ -67,7 +68,8 @@ describe("a folder that cannot be opened", () => {
 
   test.runIf(linux)("a disk without room is reported before anything is mapped", async () => {
     const path = folder();
-    const output = await run("stranger.mjs", [path, path], ["sh", "-c", 'ulimit -f 2048; exec "$@"', "sh"]).printed;
+    const [how, output] = await run("stranger.mjs", [path, path], ["sh", "-c", 'ulimit -f 2048; exec "$@"', "sh"]).over;
+    expect(how).toBe(1);
     expect(output).toContain("this process may write 1048576");
     expect(output).toContain("raise the limit on the size of files (ulimit -f), or set a smaller `maxKeys`");
     file(path).close();
@@ -90,7 +92,9 @@ describe("a folder that cannot be opened", () => {
   test.runIf(tiny)("a file system with room for the lock file alone: no signal ends the process", async () => {
     execFileSync("mount", ["-o", "remount,size=64k", mounted]);
     const path = join(mounted, "locks");
-    expect(await run("stranger.mjs", [path, path]).printed).toContain("No space left on device");
+    const [how, output] = await run("stranger.mjs", [path, path]).over;
+    expect(how).toBe(1);
+    expect(output).toContain("No space left on device");
     rmSync(path, { recursive: true });
     execFileSync("mount", ["-o", "remount,size=1m", mounted]);
   });

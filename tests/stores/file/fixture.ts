@@ -20,13 +20,13 @@ export function clear(): void {
 }
 process.on("exit", clear);
 
-/** Runs a program that stands beside this file, as a process of its own; `printed` is what it printed until it ended. */
+/** Runs a program that stands beside this file, as a process of its own. `over`: how it ended, and what it printed. */
 export function run(program: string, args: readonly string[], through: readonly string[] = []) {
   const file = fileURLToPath(new URL(program, import.meta.url));
   const [command = "", ...rest] = [...through, process.execPath, file, ...args];
   const made = new Program(command, rest);
   running.push(made);
-  return { child: made.child, printed: made.ended.then(made.output) };
+  return { child: made.child, over: made.ended.then((how) => [how, made.output()] as const) };
 }
 
 export type Running = ReturnType<typeof run>;

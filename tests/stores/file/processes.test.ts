@@ -33,8 +33,8 @@ function taken(store: FileStore, notes: readonly string[]) {
 test("four processes take exactly what there is, and all of it is there afterwards", async () => {
   const path = folder();
   const notes = [0, 1, 2, 3].map((i) => `${path}-notes-${i}`);
-  const outputs = await Promise.all(notes.map((note) => run("taker.mjs", [path, note, "400"]).printed));
-  expect(outputs).toEqual(["", "", "", ""]);
+  const ends = await Promise.all(notes.map((note) => run("taker.mjs", [path, note, "400"]).over));
+  expect(ends).toEqual(notes.map(() => [0, ""]));
   const store = file(path);
   const { stored, noted } = taken(store, notes);
   expect(noted).toEqual({ many: 3200, few: 500, both: 1600 });
@@ -51,7 +51,9 @@ test("killed at any moment they lose nothing that was answered, and leave no loc
   };
   /** Resolves when it has taken something, or has ended, which fails the test. */
   const takes = async (note: string, one: Running): Promise<void> => {
-    while (one.child.exitCode === null && !(existsSync(note) && readFileSync(note).length > 0)) await after(5);
+    const { child } = one;
+    const runs = () => child.exitCode === null && child.signalCode === null;
+    while (runs() && !(existsSync(note) && readFileSync(note).length > 0)) await after(5);
   };
   const running = [start(), start(), start()];
   const KILLS = 6;
@@ -61,13 +63,13 @@ test("killed at any moment they lose nothing that was answered, and leave no loc
     await takes(notes[kill] as string, one);
     await after(Math.random() * 20);
     one.child.kill("SIGKILL");
-    expect(await one.printed, `process ${kill}`).toBe("");
+    expect(await one.over, `process ${kill}`).toEqual(["SIGKILL", ""]);
     running.push(start());
   }
   for (const one of running) one.child.kill("SIGKILL");
-  expect(await Promise.all(running.map((one) => one.printed))).toEqual(["", "", ""]);
+  expect(await Promise.all(running.map((one) => one.over))).toEqual(running.map(() => ["SIGKILL", ""]));
   // The next process does not wait, and takes what is left.
-  expect(await start("600").printed).toBe("");
+  expect(await start("600").over).toEqual([0, ""]);
   const store = file(path);
   const { stored, noted } = taken(store, notes);
   store.close();
