@@ -1,7 +1,12 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { fakeClock } from "../src/testing/index.ts";
 
 describe("the timers of a fake clock", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
   test("run in order, each at its own time, and only when the clock reaches it", () => {
     const clock = fakeClock(0);
     const ran: [string, number][] = [];
@@ -46,6 +51,22 @@ describe("the timers of a fake clock", () => {
     await clock.pass(100);
     expect(ran).toEqual([10, 20, 30, 40, 50]);
     expect(clock.now()).toBe(100);
+  });
+
+  test("`pass` returns where a runner's fake timers were set before the module was loaded", async () => {
+    vi.useFakeTimers();
+    vi.resetModules();
+    const { fakeClock: loadedLater } = await import("../src/testing/clock.ts");
+    const clock = loadedLater(0);
+    await clock.pass(10);
+    expect(clock.now()).toBe(10);
+  });
+
+  test("`pass` uses the host's timer where there is no MessageChannel", async () => {
+    vi.stubGlobal("MessageChannel", undefined);
+    const clock = fakeClock(0);
+    await clock.pass(10);
+    expect(clock.now()).toBe(10);
   });
 
   test("an invalid time is refused", () => {

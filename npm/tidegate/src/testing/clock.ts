@@ -36,14 +36,25 @@ function finite(field: "start" | "ms", ms: number): number {
   return ms;
 }
 
-/** The host's own timers, which a test may replace later. */
-const { setTimeout: realTimeout, setImmediate: realImmediate } = globalThis;
+/** The host's own timer, which a test may replace later. */
+const { setTimeout: realTimeout } = globalThis;
 
-/** Resolves after the code that waits for promises alone has run. */
+/**
+ * Resolves after the code that waits for promises alone has run. By a channel where the host has one: a runner's fake timers,
+ * such as Jest's with `enableGlobally`, may have replaced the timer before this module was loaded.
+ */
 const settled = (): Promise<void> =>
   new Promise((resolve) => {
-    if (realImmediate === undefined) realTimeout(resolve, 0);
-    else realImmediate(resolve);
+    if (typeof MessageChannel === "undefined") {
+      realTimeout(resolve, 0);
+      return;
+    }
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(undefined);
   });
 
 /**
