@@ -283,6 +283,8 @@ test.each<[Partial<Record<keyof AdaptiveOptions | "flor", unknown>>, string]>([
   [{ decrease: 1 }, "`decrease` must be a number above 0 and below 1"],
   [{ every: 0 }, "`every` must be"],
   [{ now: 5 }, "`now` must be a function"],
+  [{ now: () => Number.NaN }, "`now` must be a function that returns a finite number of ms; got NaN"],
+  [{ now: () => new Date() }, "`now` must be a function that returns a finite number of ms; got"],
   [{ flor: 1 }, "`flor` must be absent"],
 ])("throws immediately for an invalid option: %j", (wrong, message) => {
   expect(() => adaptiveRate({ ...USUAL, ...wrong } as AdaptiveOptions)).toThrow(message);

@@ -60,6 +60,7 @@ type Settings = { readonly [K in Exclude<keyof AdaptiveOptions, "start" | "now">
 const RATE = numberFrom(EXPECTS.rate, Number.MIN_VALUE, MAX_COUNT);
 const PERIOD = durationFrom(1, MAX_COUNT, true);
 const COUNT = numberFrom(EXPECTS.count, 0, MAX_COUNT);
+const TIME = numberFrom("a function that returns a finite number of ms", -Number.MAX_VALUE, Number.MAX_VALUE);
 const OPTIONS: Readonly<Record<keyof AdaptiveOptions, Check>> = {
   // The first four have bounds that depend on each other, or are required.
   floor: ANY,
@@ -103,8 +104,9 @@ export class AdaptiveRate {
       tolerance = 0.1,
       increase = (ceiling - floor) / 100,
       decrease = 0.7,
-      now = Date.now,
+      now: clock = Date.now,
     } = options;
+    const now = () => check("now", clock(), TIME);
     check("start", start, numberFrom(startOf, floor, ceiling));
     const [burst, every] = [msOf(options.burst ?? period), msOf(options.every ?? 1000)];
     const latency = msOf(options.latency ?? Infinity);
