@@ -49,6 +49,26 @@ test("on PostgreSQL a timeout need not be a whole number of ms, as that of a sta
   expect(opened.shown).toBe("postgres://h/db");
 });
 
+test.each(["get", "top"])("%s waits ten seconds for an answer of PostgreSQL", async (command) => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  let sent = (): void => {};
+  const waits = new Promise<void>((resolve) => (sent = resolve));
+  const query = async (text: string): Promise<unknown> => {
+    if (text === "SELECT 1") return [];
+    sent();
+    return new Promise(() => {});
+  };
+  vi.spyOn(clients, "postgres").mockResolvedValue({ client: { query }, close: async () => {} });
+  const ended = vi.fn();
+  const run = tidegate([command, "api", "--rate", "1", "--period", "1m", "--store", "postgres://h/db", "--json"]);
+  void run.then(ended);
+  await waits;
+  await vi.advanceTimersByTimeAsync(9000);
+  expect(ended).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(await run).toMatchObject({ code: 1, err: expect.stringContaining("no answer within 10000 ms") });
+});
+
 test("a client of a server that is down leaves no timer, which would keep the process running", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   await expect(clients.redis("redis://127.0.0.1:1")).rejects.toThrow("connect ECONNREFUSED");

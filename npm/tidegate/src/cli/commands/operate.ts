@@ -6,10 +6,7 @@ import { clients } from "../clients.ts";
 import { type Arguments, type Command, EXIT, flag, number, span, type Terminal, text, UsageError } from "../command.ts";
 import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
 import { ofStore, readState, stateLines, type Target } from "../key-state.ts";
-import { folderOf, openStore, sharedStore } from "../store.ts";
-
-/** How long a call waits for the store, ms: a person waits, and no request of a client. */
-const TIMEOUT = 10_000;
+import { COMMAND_TIMEOUT, folderOf, openStore, sharedStore } from "../store.ts";
 
 type Name = "get" | "reset" | "give" | "charge" | "block" | "unblock";
 
@@ -168,10 +165,10 @@ async function operate(command: KeyCommand, args: Arguments, terminal: Terminal)
   const count = command.name === "get" ? own : 1;
   await readState(trial, name, target, given, count);
 
-  const settings = { prefix: text(args, "prefix"), schema: text(args, "schema"), timeout: TIMEOUT };
-  const opened = await openStore(url, clients, settings);
+  const timeout = COMMAND_TIMEOUT;
+  const opened = await openStore(url, clients, { prefix: text(args, "prefix"), schema: text(args, "schema"), timeout });
   try {
-    const limits = defineLimits({}, { store: opened.store, timeout: TIMEOUT, log: QUIET }) as unknown as typeof trial;
+    const limits = defineLimits({}, { store: opened.store, timeout, log: QUIET }) as unknown as typeof trial;
     await command.run?.(limits, name, target, own);
     const state = await readState(limits, name, target, given, count).catch((error: unknown) => {
       if (command.run !== undefined) terminal.err(`tidegate: ${command.name} is done; its state cannot be read`);
