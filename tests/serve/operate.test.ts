@@ -1,5 +1,5 @@
 /** Reload, the routes of the administrator, and metrics. */
-import { renameSync, writeFileSync } from "node:fs";
+import { renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { PolicyDocument } from "tidegate/policies";
@@ -52,6 +52,18 @@ describe("a reload", () => {
     expect(await capacityOf(service)).toBe(3);
     replace(service, JSON.stringify(withCapacity(5)));
     await service.logged("policies reloaded", 2);
+    expect(await capacityOf(service)).toBe(5);
+  });
+
+  test("of a file that cannot be looked at: the old policies stay in force, until it can", async () => {
+    await using service = await serving();
+    const link = join(service.folder, "link");
+    symlinkSync("policies.json", link);
+    renameSync(link, service.policies);
+    expect((await service.logged("policies not reloaded"))["mistakes"]).toEqual([expect.stringContaining("ELOOP")]);
+    expect(await capacityOf(service)).toBe(3);
+    replace(service, JSON.stringify(withCapacity(5)));
+    await service.logged("policies reloaded");
     expect(await capacityOf(service)).toBe(5);
   });
 

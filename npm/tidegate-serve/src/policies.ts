@@ -35,10 +35,14 @@ const REMEDIES: Readonly<Record<string, string>> & { readonly key: string } = {
 /** How often the file is compared, ms. */
 const INTERVAL = 1000;
 
-/** What differs when the file has changed, or is another one. */
+/** What differs when the file has changed, is another one, or cannot be looked at: then reading it has the reason. */
 function versionOf(path: string): string {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found === undefined ? "absent" : `${found.ino} ${found.mtimeNs} ${found.size}`;
+  try {
+    const { ino, mtimeNs, size } = statSync(path, { bigint: true });
+    return `${ino} ${mtimeNs} ${size}`;
+  } catch (error) {
+    return messagesOf(error);
+  }
 }
 
 interface PolicySettings {
