@@ -129,7 +129,7 @@ export class Counts {
     this.#summary(Math.floor(at / 60_000)).add(`${series.index}:${key ?? ""}`);
     const { retryAfter = null, degraded = false } = decision;
     const id = ++this.#denied;
-    const shown = key === undefined ? null : this.#keys.text(name, key);
+    const shown = key === undefined ? null : this.#textOf(name, key);
     this.#denials[id % MOST_DENIALS] = { id, at, name, key: shown, count, retryAfter, degraded };
   };
 
@@ -141,6 +141,15 @@ export class Counts {
   /** The number of denials so far, which is the id of the last one. */
   get denied(): number {
     return this.#denied;
+  }
+
+  /** The text of a key; the key itself where the application's function throws: it must end no decision, and no timer of a stream. */
+  #textOf(name: string, key: string): string {
+    try {
+      return this.#keys.text(name, key);
+    } catch {
+      return key;
+    }
   }
 
   #of(name: string): Series {
@@ -185,7 +194,7 @@ export class Counts {
       const colon = entry.indexOf(":");
       const name = this.#series[Number(entry.slice(0, colon))]?.name ?? null;
       const key = entry.slice(colon + 1);
-      return { name, key: key === "" ? null : this.#keys.text(name ?? "", key), atLeast, atMost };
+      return { name, key: key === "" ? null : this.#textOf(name ?? "", key), atLeast, atMost };
     });
   }
 

@@ -58,6 +58,16 @@ test("after a clock that stepped back, its second is read", () => {
   expect(counts.figures(START / 1000)).toMatchObject({ from: START / 1000 - 5, limits: [{ granted: [1] }] });
 });
 
+test("a key whose text cannot be made, as a client's may be, is shown as it is, and fails neither the denial nor the figures", () => {
+  const now = () => START;
+  const plain = defineLimits({ api: API }, { now });
+  const counts = new Counts({ ...ownKeys(plain as never), text: (_, key) => decodeURIComponent(key) }, now);
+  const limits = observe(plain, counts.add);
+  for (const key of ["%", "%20b"]) expect(limits.limit("api", { key, count: 9 }).ok).toBe(false);
+  expect(counts.denials(0).denials.map(({ key }) => key)).toEqual(["%", " b"]);
+  expect(counts.figures(0).top.map(({ key }) => key)).toEqual(["%", " b"]);
+});
+
 test("a policy rule in shadow mode is counted by what it decided", () => {
   const now = () => START;
   const rule = {
