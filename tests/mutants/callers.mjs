@@ -210,7 +210,7 @@ export const CALLERS = [
   ofConsole("counts.ts", "[this.#granted, this.#denied, this.#degraded])", "[this.#granted, this.#denied])", "counts"),
   ofConsole("counts.ts", "Math.min(after, to)", "after", "counts"),
   ofConsole("counts.ts", "capacity === rate ?", "capacity <= rate ?", "counts"),
-  ofConsole("counts.ts", "null : this.#keys.text(name, key);", "null : key;"),
+  ofConsole("counts.ts", "null : this.#textOf(name, key);", "null : key;"),
   ofConsole("counts.ts", "    return this.#keys.names;", "    return [...this.#byName.keys()];"),
   one("policies/key-text.ts", "&& arrayIn(only) === undefined", "", ["policies/keys.test.ts"]),
   one("policies/key-text.ts", "policies.tiersOf(name).length === 0", "true", ["policies/keys.test.ts"]),
