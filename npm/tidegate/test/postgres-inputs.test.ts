@@ -6,6 +6,8 @@ const any = (value: unknown): any => value;
 const client = { query: () => Promise.reject(new Error("nothing may be sent")) };
 const store = postgres(client);
 const sequelize = { query: client.query, getQueryInterface: () => {} };
+const kysely = { executeQuery: client.query };
+const knex = Object.assign(() => {}, { raw: client.query });
 // As Drizzle 0.33 and older, whose `execute` takes what `sql` makes.
 const oldDrizzle = { dialect: {}, execute: (query: { getSQL(): unknown }) => query.getSQL() };
 const anyOf = (fields: string) => `\`options\` must be an object with any of ${fields}, or left out; got `;
@@ -33,6 +35,9 @@ describe("a wrong argument is an InputError that names it", () => {
     ["within(function)", () => store.within(any(() => {})), `${aClient}a function`],
     ["postgres(sequelize)", () => postgres(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
     ["migrate(sequelize)", () => migrate(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
+    ["postgres(kysely)", () => postgres(any(kysely)), `${aClient}Kysely; pass { query: (text, values = []) =>`],
+    ["within(kysely's tx)", () => store.within(any(kysely)), `${aClient}Kysely; pass { query:`],
+    ["postgres(knex)", () => postgres(any(knex)), `${aClient}Knex; pass pg's Pool, or`],
     ["migrate(drizzle 0.33)", () => migrate(any(oldDrizzle)), "`client` must be Drizzle 0.34 or newer"],
     [
       "migrate(a client of MySQL)",

@@ -105,6 +105,13 @@ type Query = (this: unknown, statement: unknown, values?: unknown) => PromiseLik
 
 const RULE = "a PostgreSQL client, with query(text, values) or unsafe(text, values)";
 
+/** ORMs and query builders that are no client, by a method of theirs, and what to pass in their place. */
+const BUILDERS = [
+  ["getQueryInterface", 'Sequelize; pass { query: (text, bind) => sequelize.query(text, { bind, type: "SELECT" }) }'],
+  ["executeQuery", "Kysely; pass { query: (text, values = []) => db.executeQuery(CompiledQuery.raw(text, values)) }"],
+  ["raw", "Knex; pass pg's Pool, or { query } that writes the parameters as ?, as in the guide on PostgreSQL"],
+] as const;
+
 /** How to send statements to this client. Throws an `InputError` where it is not a PostgreSQL client. */
 export function databaseOf(client: PostgresClient, prepare: boolean): Database {
   const other = otherDatabase(client);
@@ -135,10 +142,9 @@ export function databaseOf(client: PostgresClient, prepare: boolean): Database {
     return { send: unsafeSender(sql, prepare), run: (text) => sql.unsafe(text) };
   }
   // Sequelize's `query` takes options in place of the values.
-  const isSequelize = has(client, "getQueryInterface");
-  if (!has(client, "query") || isSequelize) {
-    const wrapped = '{ query: (text, bind) => sequelize.query(text, { bind, type: "SELECT" }) }';
-    throw new InputError("client", RULE, client, isSequelize ? `Sequelize; pass ${wrapped}` : showInstead(client));
+  if (!has(client, "query") || has(client, "getQueryInterface")) {
+    const [, builder] = BUILDERS.find(([method]) => has(client, method)) ?? [];
+    throw new InputError("client", RULE, client, builder ?? showInstead(client));
   }
   const { query } = client as { query: Query };
   return { send: querySender(client, query, prepare), run: (text) => query.call(client, text) };
