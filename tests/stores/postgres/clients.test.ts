@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { PGlite } from "@electric-sql/pglite";
 import { Client, type Pool } from "pg";
 import postgresJs from "postgres";
@@ -159,6 +160,17 @@ describe("databases and sessions that are set up otherwise", () => {
     expect(answer.value).toBe(10 - 1 / 3);
     expect((await store.decide(take(limit, "k", 1 / 3), 1_763_640_000_000)).value).toBe(10 - 1 / 3 - 1 / 3);
   });
+  // Where the server has a JIT, the process loads that for the first statement that it compiles.
+  test.runIf(process.platform === "linux")(
+    "a session without nested loops, sorts and indexes compiles nothing",
+    async () => {
+      const off = ["nestloop", "sort", "indexscan", "bitmapscan"].map((name) => `-c enable_${name}=off`);
+      const pool = fixture.pool({ max: 1, options: off.join(" ") });
+      await everything(pool, "off");
+      const { rows } = await pool.query("SELECT pg_backend_pid() AS pid");
+      expect(readFileSync(`/proc/${rows[0].pid}/maps`, "utf8").includes("llvmjit")).toBe(false);
+    },
+  );
 });
 
 describe("the migration", () => {

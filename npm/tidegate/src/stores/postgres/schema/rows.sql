@@ -5,7 +5,9 @@
 -- error that says to migrate.
 --
 -- The settings of the functions keep to the index: a plan is kept for long, and one that was made while the table was
--- small, by reading it all, would be slow once the table has grown. `extra_float_digits` keeps doubles exact as text.
+-- small, by reading it all, would be slow once the table has grown. `extra_float_digits` keeps doubles exact as text. Without
+-- `jit = off` each statement would be compiled, for half a second, in a session that turns off what its plan needs, such as
+-- `enable_nestloop`: the server then takes the plan for a very expensive one.
 
 -- Raises an error where a row can be neither found nor written: else a call would be granted that nothing records.
 CREATE OR REPLACE FUNCTION tidegate.refuse_unwritten() RETURNS void LANGUAGE plpgsql AS $$
@@ -18,7 +20,7 @@ END $$;
 -- a state.
 CREATE OR REPLACE FUNCTION tidegate.take_row(
   key bytea, rate float8, period float8, capacity float8, start float8, count float8, at float8 DEFAULT NULL
-) RETURNS text LANGUAGE plpgsql VOLATILE SET extra_float_digits = 1 SET enable_seqscan = off AS $$
+) RETURNS text LANGUAGE plpgsql VOLATILE SET extra_float_digits = 1 SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   now float8 := coalesce(at, tidegate.clock());
   v float8;
@@ -150,7 +152,7 @@ CREATE OR REPLACE FUNCTION tidegate.call_rows(
   ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
   capacities float8[], floors float8[], starts float8[], counts float8[], at float8 DEFAULT NULL
 ) RETURNS text LANGUAGE plpgsql VOLATILE
-SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   now float8 := coalesce(at, tidegate.clock());
   locked boolean := false;
@@ -265,7 +267,7 @@ END $$;
 -- What is stored under these ids: "now;value,...;ts,...", nothing between the commas where nothing is stored.
 CREATE OR REPLACE FUNCTION tidegate.read_rows(ids bytea[], at float8 DEFAULT NULL)
 RETURNS text LANGUAGE sql VOLATILE
-SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
   SELECT coalesce(at, tidegate.clock()) || ';' || coalesce(array_to_string(array_agg(s.value ORDER BY i.n), ',', ''), '')
     || ';' || coalesce(array_to_string(array_agg(s.ts ORDER BY i.n), ',', ''), '')
   FROM unnest(ids) WITH ORDINALITY i(id, n) LEFT JOIN tidegate.states s ON s.id = i.id
@@ -273,7 +275,7 @@ $$;
 
 -- Deletes these rows, after it has locked them in their order. Returns how many there were.
 CREATE OR REPLACE FUNCTION tidegate.forget_rows(ids bytea[]) RETURNS text LANGUAGE sql VOLATILE
-SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
   WITH locked AS MATERIALIZED (
     SELECT s.id FROM tidegate.states s WHERE s.id = ANY (ids) ORDER BY s.id FOR UPDATE
   ), gone AS (
@@ -286,7 +288,7 @@ $$;
 -- none of them, and changes nothing.
 CREATE OR REPLACE FUNCTION tidegate.locked_rows(ids bytea[])
 RETURNS text LANGUAGE plpgsql VOLATILE
-SET lock_timeout = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+SET lock_timeout = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   free bytea[];
   taken int[];
@@ -346,7 +348,7 @@ END $$;
 -- deleted, and the id to continue after (NULL: that was the last slice).
 CREATE OR REPLACE FUNCTION tidegate.purge(
   slice int DEFAULT 1000, after bytea DEFAULT '', at float8 DEFAULT NULL, OUT removed int, OUT next bytea
-) LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
+) LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   now float8 := coalesce(at, tidegate.clock());
   looked int;
