@@ -73,6 +73,12 @@ test("calls at an object that answers none are an outage", async () => {
   for (const { cause } of await Promise.all(calls)) expect(cause).toMatchObject({ scope: "store" });
 });
 
+test("a subclass that does not return what super.handle returns is reported with the remedy", async () => {
+  const silent = { idFromName: () => "id", get: () => ({ handle: async () => {} }) };
+  const { cause } = await defineLimits(configs, { store: durableObject(silent), log: false }).limit("one");
+  expect(String(cause)).toContain("`handle` must return what `super.handle` returns");
+});
+
 test("a call that an object does not run, as earlier calls took its time, fails alone", async () => {
   let go = (): void => {};
   const slow = new Promise<void>((resolve) => (go = resolve));

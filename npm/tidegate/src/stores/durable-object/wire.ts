@@ -101,6 +101,8 @@ export function sender(callObject: (object: string, request: Request) => Promise
     } finally {
       out.delete(object);
     }
+    // Of a subclass that calls `super.handle` without `return`.
+    if (!(reply as Reply | undefined)) throw new TypeError("`handle` must return what `super.handle` returns");
     if ("answer" in reply) return reply;
     if ("alone" in reply) return undefined;
     if ("failure" in reply) {
