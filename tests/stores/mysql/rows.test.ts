@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { drizzle } from "drizzle-orm/mysql2";
 import { createPool as createMariadbPool } from "mariadb";
-import { createPool } from "mysql2/promise";
+import { createPool, createPoolCluster } from "mysql2/promise";
 import { describe, expect, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { mysql } from "tidegate/mysql";
@@ -183,6 +183,16 @@ test("a mariadb pool of before 3.3 with namedPlaceholders, which then takes no `
   const limiter = defineLimits(limits, { timeout: 60_000, store, log: false });
   for (const ok of [true, true, false]) expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok });
   await pool.end();
+});
+
+test("a pool of a cluster is a client, and the cluster an error that says so", async () => {
+  const cluster = createPoolCluster();
+  cluster.add("primary", fixture.server.options);
+  expect(() => mysql(cluster as never)).toThrow("got a cluster of pools; pass that of its primary: cluster.of");
+  const store = mysql(cluster.of("primary"), { table: "cluster" });
+  const limiter = defineLimits(limits, { timeout: 60_000, store, log: false });
+  for (const ok of [true, true, false]) expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok });
+  await cluster.end();
 });
 
 test("a client with callbacks, one that returns rows alone, and what is no client, are refused", async () => {

@@ -6,6 +6,7 @@
  */
 import { hexOf } from "../engine/utf8.ts";
 import { isBytes } from "../limit/realms.ts";
+import { InputError } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { notAClient, type Row, type TableOptions, tableStore } from "./table.ts";
 import { KeyError } from "./failure.ts";
@@ -174,7 +175,11 @@ const FORM = {
 
 /** Sends a statement through this client, and returns its rows as arrays. Throws where the client is not supported. */
 function queryOf(client: MysqlLike): Query {
-  const { promise, query, execute, batch } = Object(client) as Record<string, unknown>;
+  const { promise, query, execute, batch, of } = Object(client) as Record<string, unknown>;
+  // A cluster of mysql2 has a `query`, too, which fails.
+  if (typeof of === "function") {
+    throw new InputError("client", CLIENTS, client, 'a cluster of pools; pass that of its primary: cluster.of("name")');
+  }
   const isPromised =
     typeof query === "function" &&
     // A third parameter is a callback: `mysql`, `mariadb/callback`.
