@@ -151,6 +151,7 @@ export const STORES = [
 
   object("durable-object/wire.ts")("waiting.why = LITTLE_TIME;", "{}"),
   object("durable-object/wire.ts")("Object(error).overloaded", "false"),
+  object("durable-object/wire.ts")("!(reply as Reply | undefined)", "false"),
   object("durable-object/wire.ts")('error instanceof KeyError ? "key" : "store"', '"store"'),
   object("durable-object/object.ts")("if (performance.now() < until) return", "return"),
   record("if (!LONE_SURROGATE.test(id)) return id;", "return id;"),
@@ -178,6 +179,8 @@ export const STORES = [
   sqlite("IS NOT seen.value ->> 1", "<> seen.value ->> 1"),
   mysql("isBytes(state)", "false"),
   mysql("  nestTables: false,\n", ""),
+  mysql("  namedPlaceholders: false,\n", ""),
+  mysql('typeof of === "function"', "false"),
   mysql("  typeCast: (_column: unknown, next: () => unknown): unknown => next(),\n", ""),
   mysql("GREATEST(drop_at, VALUES(drop_at))", "VALUES(drop_at)"),
   mysql('if (Number(autocommit) !== 1) throw new Error("the sessions of the client must have autocommit = 1");', ""),
