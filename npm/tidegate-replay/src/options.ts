@@ -4,6 +4,7 @@ type Rule = readonly [rule: string, accepts: (value: unknown) => boolean];
 
 const isText = (value: unknown): boolean => typeof value === "string";
 const TEXT = ["a string", isText] as const;
+const SHARE = ['a text such as "0.1%"', isText] as const;
 const TEXTS = ["an array of strings", (value: unknown) => Array.isArray(value) && value.every(isText)] as const;
 const FORMATS: readonly unknown[] = ["common", "json", "csv"];
 export const FORMAT: Rule = ["common, json or csv", (value) => FORMATS.includes(value)];
@@ -12,12 +13,12 @@ const isKeys = (value: unknown): boolean =>
 export const MAX_KEYS: Rule = ["an integer from 1 to 4294967295", isKeys];
 /** What each option must be; the module checks the words of other texts. */
 const OPTIONS: Readonly<Record<keyof Options, Rule>> = {
-  limits: TEXTS,
-  policy: TEXT,
+  limits: ['an array of texts such as "rate=10 period=1m"', TEXTS[1]],
+  policy: ["the text of a policy document, as JSON.stringify(document) returns it", isText],
   key: TEXTS,
-  suggest: TEXT,
-  budget: TEXT,
-  period: TEXT,
+  suggest: SHARE,
+  budget: SHARE,
+  period: ['a text such as "1m"', isText],
   format: FORMAT,
   time: TEXT,
   cost: TEXT,
