@@ -92,8 +92,8 @@ const TAKES: ReadonlySet<DecisionEvent["operation"]> = new Set(["limit", "limitA
 
 /** Counts the events of a limiter. */
 export class Counts {
-  /** Epoch ms. */
-  readonly since: number;
+  /** Epoch ms; of the first request where Workers made the console, which have no time outside of requests. */
+  #since: number;
   readonly #keys: ConsoleKeys;
   readonly #now: () => number;
   readonly #series: Series[];
@@ -108,7 +108,7 @@ export class Counts {
     const { names } = keys;
     this.#keys = keys;
     this.#now = now;
-    this.since = now();
+    this.#since = now();
     this.#series = names.map((name, index) => new Series(index, name));
     this.#byName = new Map(names.map((name, index) => [name, this.#series[index] as Series]));
     this.#mostNames = names.length + MOST_OTHER_NAMES;
@@ -123,6 +123,7 @@ export class Counts {
     // In shadow mode, what the limit decided.
     const decision = enforced.shadow === undefined ? enforced : { ...enforced, ...enforced.shadow };
     const at = this.#now();
+    this.#since ||= at;
     const series = this.#of(name);
     series.add(Math.floor(at / 1000), decision);
     if (decision.ok) return;
@@ -132,6 +133,11 @@ export class Counts {
     const shown = key === undefined ? null : this.#textOf(name, key);
     this.#denials[id % MOST_DENIALS] = { id, at, name, key: shown, count, retryAfter, degraded };
   };
+
+  get since(): number {
+    this.#since ||= this.#now();
+    return this.#since;
+  }
 
   /** The names of the limits whose keys can be read and changed. */
   get defined(): readonly string[] {

@@ -21,12 +21,15 @@ interface Source {
 }
 
 export class Streams {
-  readonly #source: Source;
+  readonly #counts: Counts;
+  readonly #shadow: ShadowSwitches | undefined;
   readonly #open = new Set<Stream>();
+  #process: string | undefined;
   #closed = false;
 
   constructor(counts: Counts, shadow: ShadowSwitches | undefined) {
-    this.#source = { counts, shadow, process: crypto.randomUUID().slice(0, 8) };
+    this.#counts = counts;
+    this.#shadow = shadow;
   }
 
   /**
@@ -34,8 +37,14 @@ export class Streams {
    * browser has, of this process or another one.
    */
   open(lastId: string | null): ReadableStream<Uint8Array> | undefined {
+    // In Workers the timers of a request end with it, and no cancellation is reported.
+    const now = performance.now();
+    for (const stream of this.#open) if (now - stream.openedAt >= LIFETIME) this.#open.delete(stream);
     if (this.#open.size >= MOST_STREAMS) return undefined;
-    const stream = new Stream(this.#source, this.#resumeAt(lastId), () => this.#open.delete(stream));
+    // Workers have random numbers in requests alone.
+    this.#process ??= crypto.randomUUID().slice(0, 8);
+    const source = { counts: this.#counts, shadow: this.#shadow, process: this.#process };
+    const stream = new Stream(source, resumeAt(lastId, source), () => this.#open.delete(stream));
     this.#open.add(stream);
     return stream.readable;
   }
@@ -49,17 +58,19 @@ export class Streams {
     this.#closed = true;
     for (const stream of this.#open) stream.end();
   }
+}
 
-  #resumeAt(lastId: string | null): number {
-    const { counts, process } = this.#source;
-    const [of, id] = (lastId ?? "").split("-");
-    const last = of === process ? Number(id) : 0;
-    return Number.isInteger(last) && last <= counts.denied ? last : 0;
-  }
+/** The id of the last denial that the browser has of this process. */
+function resumeAt(lastId: string | null, { counts, process }: Source): number {
+  const [of, id] = (lastId ?? "").split("-");
+  const last = of === process ? Number(id) : 0;
+  return Number.isInteger(last) && last <= counts.denied ? last : 0;
 }
 
 /** One stream: looks at the counts again and again, and sends what is new. */
 class Stream {
+  /** By the steady clock. */
+  readonly openedAt: number = performance.now();
   readonly readable: ReadableStream<Uint8Array>;
   readonly #encoder = new TextEncoder();
   readonly #source: Source;

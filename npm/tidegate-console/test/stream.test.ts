@@ -1,5 +1,7 @@
 /** The stream of counts and denials that an open page reads. */
+import { defineLimits } from "tidegate";
 import { describe, expect, test, vi } from "vitest";
+import { createConsole } from "../src/index.ts";
 import { firstEvents, get, make, SAME, START } from "./requests.ts";
 
 describe("the stream", () => {
@@ -123,5 +125,28 @@ describe("the stream", () => {
     await responses[0]?.body?.cancel();
     expect((await open()).status).toBe(200);
     vi.clearAllTimers();
+  });
+
+  test("makes room after 30 s where the host ends a request without its timers, as Workers do", async () => {
+    vi.useFakeTimers();
+    const { fetch } = make();
+    const open = async () => (await fetch(get(SAME, "?stream"))).status;
+    for (let i = 0; i < 20; i++) await open();
+    vi.clearAllTimers();
+    vi.advanceTimersByTime(29_000);
+    expect(await open()).toBe(503);
+    vi.advanceTimersByTime(1000);
+    expect(await open()).toBe(200);
+    vi.clearAllTimers();
+  });
+
+  test("needs neither a time nor a random number before the first request, which Workers do not have", async () => {
+    vi.useFakeTimers({ now: 0 });
+    const random = vi.spyOn(crypto, "randomUUID");
+    const { fetch } = createConsole(defineLimits({}), { authorize: () => true });
+    expect(random).not.toHaveBeenCalled();
+    vi.setSystemTime(START);
+    const text = await firstEvents(await fetch(get(SAME, "?stream")));
+    expect(text).toContain(`"since":${START},`);
   });
 });
