@@ -48,13 +48,17 @@ test("calls on busy keys, whose writes are slow and reads fast, have time enough
   expect(calls).toBe(90);
 });
 
-test("a server whose writes are more than it can carry still answers as many as it can", async () => {
+test.each([
+  ["of 10 ms", [10]],
+  ["of 1 to 25 ms", [1, 6, 2, 25, 4, 1, 25, 16]],
+])("a server whose writes, %s each, are more than it can carry still answers as many as it can", async (_, times) => {
   let free = 10;
+  let writes = 0;
   const waiting: (() => void)[] = [];
   const limits = served(1, async () => {
     if (free > 0) free--;
     else await new Promise<void>((resolve) => waiting.push(resolve));
-    await after(10);
+    await after(times[writes++ % times.length] as number);
     (waiting.shift() ?? (() => free++))();
   });
   const calls = await answered(limits, 1000, (at) =>

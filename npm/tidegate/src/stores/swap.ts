@@ -277,12 +277,12 @@ class Trips {
 
   /** One that was sent then has ended. */
   add(sent: number): void {
-    // Others have overtaken it: it waited for something of its own, as a write does for a lock.
-    if (sent < this.#sent) return;
-    this.#sent = sent;
     const now = performance.now();
     const ms = now - sent;
     const [last, before] = this.#times;
+    // Overtaken in less than half of its time: it waited for something of its own, as a write does for a lock.
+    if (sent < this.#sent && ms > 2 * last) return;
+    this.#sent = sent;
     if (now - this.ended > ms / 2) {
       this.#resumed = now;
       this.#times = [ms, last];
