@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
+import { defineLimits, HOUR } from "tidegate";
+import { sqlite } from "tidegate/sqlite";
 import { inRuntime, replay } from "../../hosts/runtimes.ts";
 import { remove, temporaryFolder } from "../../support/folders.ts";
 import { testExample } from "../example.ts";
 import { grantedTo, OPERATIONS } from "../takers.ts";
+import { clients } from "./clients.mjs";
 
 const run = promisify(execFile);
 const env = { ...process.env, NODE_NO_WARNINGS: "1", DO_NOT_TRACK: "1" };
@@ -42,6 +45,29 @@ for (const [runtime, [client]] of Object.entries(CLIENTS)) {
     });
   });
 }
+
+await inRuntime("libsql", async () => {
+  test("libSQL with one connection, as in memory: a call during a transaction of yours is repeated until that ends", async () => {
+    const { client, close } = await clients["@libsql/client"](":memory:");
+    let refused = 0;
+    const store = sqlite({
+      execute: (statement) =>
+        client.execute(statement).catch((error: unknown) => {
+          refused++;
+          throw error;
+        }),
+    });
+    const limits = defineLimits({ one: { kind: "token bucket", rate: 3, period: HOUR } }, { store, timeout: 60_000 });
+    await limits.limit("one");
+    const transaction = await client.transaction("write");
+    refused = 0;
+    const call = limits.limit("one");
+    await expect.poll(() => refused, { timeout: 60_000 }).toBeGreaterThan(0);
+    await transaction.commit();
+    expect(await call).toMatchObject({ ok: true, remaining: 1 });
+    await close();
+  });
+});
 
 await inRuntime("node22", (node) => {
   test("node:sqlite that was closed and opened again: the calls meanwhile fail, and those after it go on", async () => {

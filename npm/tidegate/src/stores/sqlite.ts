@@ -95,9 +95,11 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
     },
     isMissing: (error) => /no such table/i.test(messageOf(error)),
     isForeign: (error) => /no such column|has no column named/i.test(messageOf(error)),
-    // Reported before anything has changed.
+    // Reported before anything has changed. The last is libSQL's, of a client whose one connection is in a transaction.
     busy: (error) =>
-      /database (table )?is (locked|busy)|SQLITE_BUSY/i.test(messageOf(error)) ? "database" : undefined,
+      /database (table )?is (locked|busy)|SQLITE_BUSY|TRANSACTION_ACTIVE/i.test(messageOf(error))
+        ? "database"
+        : undefined,
   }));
   // On D1 the requests of an isolate share steps.
   return Object.assign(store, { during });
