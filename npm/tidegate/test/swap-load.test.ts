@@ -66,3 +66,14 @@ test.each([
   );
   expect(calls).toBeGreaterThan(950);
 });
+
+test("calls that write nothing do not need the time of writes that ended long ago", async () => {
+  const limits = served(1, () => after(240));
+  const granted = async (op: "limit" | "check", count: number) => {
+    const calls = Array.from({ length: count }, (_, i) => limits[op]("api", { key: `${i}` }));
+    await vi.advanceTimersByTimeAsync(300);
+    return (await Promise.all(calls)).filter(({ ok }) => ok).length;
+  };
+  expect([await granted("limit", 2), await granted("limit", 2)]).toEqual([2, 2]);
+  expect([await granted("check", 500), await granted("check", 500)]).toEqual([500, 500]);
+});

@@ -192,17 +192,17 @@ class Swaps<Version> {
    * The calls that can still be answered; where some have time for a read and a write, or steps wait for a place, those that
    * have it. Rejects the others. The first deadline of a batch is that of its write: with a few calls in each that are nearly
    * late, all of a busy key would fail. So would all calls of a server that gets more than it can carry: the oldest begin
-   * first, and their reads would take the time of the others. Unless no read has ended since these calls were made: those
-   * after a slow time are not slow.
+   * first, and their reads would take the time of the others. What ended before these calls were made does not count.
    */
   #worthwhile(calls: readonly Waiting[]): Waiting[] {
     const now = performance.now();
     const left = inTime(calls, now, NOT_SENT);
-    const trips = this.#database.trips ?? TRIPS;
     const { read, write } = this.#trips;
-    // Before the first writes have ended, they are as slow as reads.
-    const enough = now + (trips / 2) * (read.usual + (write.usual || read.usual));
-    const isLoaded = this.#next.length > 0 && read.ended > (calls[0] as Waiting).since;
+    const { since } = calls[0] as Waiting;
+    // As slow as reads where none has ended: checks and denials have none.
+    const writes = (write.ended > since && write.usual) || read.usual;
+    const enough = now + ((this.#database.trips ?? TRIPS) / 2) * (read.usual + writes);
+    const isLoaded = this.#next.length > 0 && read.ended > since;
     return isLoaded || left.some(({ deadline }) => deadline.at > enough) ? inTime(left, enough, LITTLE_TIME) : left;
   }
 
