@@ -106,7 +106,8 @@ const forgetCrates = async () => {
 export const cargoSteps = (full = true) => [
   rust("rust", full ? TESTED : first, EVERYDAY),
   cargo("xtask", "cargo test --package tidegate-xtask --profile dev"),
-  cargo("rust examples in docs", `cargo test ${TESTED} --doc`),
+  // Those of tests/locking are the table's.
+  cargo("rust examples in docs", `cargo test ${TESTED} --exclude tidegate-locking --doc`),
   check("rust layout", "cargo fmt --all --check"),
   check("clippy", "cargo clippy --workspace --all-targets -- -D warnings"),
   // From the inputs that were kept, 5 s a target, and always the same way.
