@@ -36,25 +36,24 @@ function finite(field: "start" | "ms", ms: number): number {
   return ms;
 }
 
-/** The host's own timer, which a test may replace later. */
-const { setTimeout: realTimeout } = globalThis;
+/** The host's own timers, which a test may replace later. */
+const { setTimeout: realTimeout, setImmediate: realImmediate } = globalThis;
+/** Those of a runner, such as Jest's with `enableGlobally`, may have replaced them before this module was loaded. */
+const areFake = "clock" in Object(realImmediate ?? realTimeout);
 
-/**
- * Resolves after the code that waits for promises alone has run. By a channel where the host has one: a runner's fake timers,
- * such as Jest's with `enableGlobally`, may have replaced the timer before this module was loaded.
- */
+/** Resolves after the code that waits for promises alone has run. */
 const settled = (): Promise<void> =>
   new Promise((resolve) => {
-    if (typeof MessageChannel === "undefined") {
-      realTimeout(resolve, 0);
-      return;
-    }
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(undefined);
+    // Only then: workerd delivers a message before promises have settled.
+    if (areFake && typeof MessageChannel !== "undefined") {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => {
+        port1.close();
+        resolve();
+      };
+      port2.postMessage(undefined);
+    } else if (realImmediate === undefined) realTimeout(resolve, 0);
+    else realImmediate(resolve);
   });
 
 /**
