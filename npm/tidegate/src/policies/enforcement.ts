@@ -94,9 +94,11 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     const how = enforcementOf(options?.config);
     if (options === undefined || how === undefined) return super.limit(name, options as LimitOptions);
     const decided = super.limit(name, silent(options)) as Pending<Decision>;
+    // Now: a caller may use its object again.
+    const request = { ...options, name };
     const enforced = follow(decided, (decision) => {
       if (how.shadow) return shadowed(decision);
-      return decision.ok ? decision : (how.block?.(this, { ...options, name }, decision) ?? decision);
+      return decision.ok ? decision : (how.block?.(this, request, decision) ?? decision);
     });
     if (options.throws !== true) return enforced as Answer<S, Decision>;
     return follow(enforced, (decision) => grantedOrThrow(this.store, name, decision)) as Answer<S, Decision>;

@@ -311,6 +311,19 @@ describe.each([
     expect(await policies.limiter.check("api", call)).toMatchObject({ retryAfter: MINUTE });
   });
 
+  test("blocks the key that was denied, where the caller uses its object again before the answer", async () => {
+    const { policies } = start([blocking], store());
+    const { limiter } = policies;
+    const config = policies.configOf("api");
+    for (let i = 0; i < 3; i++) {
+      const call = { config, key: "a" };
+      const answer = limiter.limit("api", call);
+      call.key = "b";
+      await answer;
+    }
+    expect(await limiter.check("api", { config, key: "a" })).toMatchObject({ retryAfter: MINUTE });
+  });
+
   test("does not block in shadow mode, of the rule or of the middleware", async () => {
     for (const { send, policies } of [
       start([rule("api", 1, { block, shadow: true })], store()),
