@@ -5,7 +5,7 @@ type Rule = readonly [rule: string, accepts: (value: unknown) => boolean];
 const isText = (value: unknown): boolean => typeof value === "string";
 const TEXT = ["a string", isText] as const;
 const SHARE = ['a text such as "0.1%"', isText] as const;
-const TEXTS = ["an array of strings", (value: unknown) => Array.isArray(value) && value.every(isText)] as const;
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
 const FORMATS: readonly unknown[] = ["common", "json", "csv"];
 export const FORMAT: Rule = ["common, json or csv", (value) => FORMATS.includes(value)];
 const isKeys = (value: unknown): boolean =>
@@ -13,9 +13,9 @@ const isKeys = (value: unknown): boolean =>
 export const MAX_KEYS: Rule = ["an integer from 1 to 4294967295", isKeys];
 /** What each option must be; the module checks the words of other texts. */
 const OPTIONS: Readonly<Record<keyof Options, Rule>> = {
-  limits: ['an array of texts such as "rate=10 period=1m"', TEXTS[1]],
+  limits: ['an array of texts such as "rate=10 period=1m"', areTexts],
   policy: ["the text of a policy document, as JSON.stringify(document) returns it", isText],
-  key: TEXTS,
+  key: ["an array of strings", areTexts],
   suggest: SHARE,
   budget: SHARE,
   period: ['a text such as "1m"', isText],
@@ -39,7 +39,7 @@ const mistake = (field: string, rule: string, value: unknown): Error =>
  * @throws an `Error` where an argument of `replay` has another type or an unknown field, which the module would ignore
  */
 export function checkedOptions(files: unknown, options: Options): Options {
-  if (!TEXTS[1](files)) throw mistake("files", "an array of paths", files);
+  if (!areTexts(files)) throw mistake("files", "an array of paths", files);
   if (typeof options !== "object" || options === null)
     throw mistake("options", "an object, such as { limits }", options);
   const given = Object.entries(options).filter(([, value]) => value !== undefined);

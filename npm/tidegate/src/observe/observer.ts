@@ -78,6 +78,12 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
   /** Calls the limiter, which refuses wrong arguments. What events have of them is read then: a caller may use its objects again. */
   const call = <R>(method: DecisionEvent["operation"], ...args: unknown[]): Pending<R> =>
     (limiter[method] as (...args: unknown[]) => Pending<R>).apply(limiter, args);
+  /** The answer, reported first, now or later. */
+  const reported = <R>(answer: Pending<R>, report: (result: R) => void): Pending<R> =>
+    follow(answer, (result) => {
+      report(result);
+      return result;
+    });
   const one =
     (operation: "limit" | "check" | "give" | "charge") =>
     (name: string, options: LimitOptions = {}): unknown => {
@@ -85,40 +91,35 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
       const throws = options?.throws === true;
       const answer = call<Decision>(operation, name, throws ? { ...options, throws: false } : options);
       const { key, count = 1 } = options;
-      return follow(answer, (decision) => {
+      return reported(answer, (decision) => {
         emit({ operation, name, key, count, decision });
-        return throws ? grantedOrThrow(limiter.store, name, decision) : decision;
+        if (throws) grantedOrThrow(limiter.store, name, decision);
       });
     };
   const block = (name: string, options: BlockOptions): unknown => {
     const answer = call<Decision>("block", name, options);
     const { key } = options;
-    return follow(answer, (decision) => {
-      emit({ operation: "block", name, key, count: 0, decision });
-      return decision;
-    });
+    return reported(answer, (decision) => emit({ operation: "block", name, key, count: 0, decision }));
   };
   const several =
     (operation: "limitAll" | "checkAll") =>
     (requests: readonly LimitRequest<string>[]): unknown => {
       const answer = call<AllDecision>(operation, requests);
       const called = requests.map(({ name, key, count = 1 }) => ({ operation, name, key, count }));
-      return follow(answer, (all) => {
+      return reported(answer, (all) => {
         for (const [i, request] of called.entries()) {
           emit({ ...request, decision: all.decisions[i] as Decision, all });
         }
-        return all;
       });
     };
   const many = (name: string, keys: readonly string[], options: LimitOptions = {}): unknown => {
     const answer = call<readonly Decision[]>("limitMany", name, keys, options);
     const { count = 1 } = options;
     const given = [...keys];
-    return follow(answer, (decisions) => {
+    return reported(answer, (decisions) => {
       for (const [i, key] of given.entries()) {
         emit({ operation: "limitMany", name, key, count, decision: decisions[i] as Decision });
       }
-      return decisions;
     });
   };
   const methods = {
