@@ -1,9 +1,9 @@
 /** The options of `createFetch`, and their checks. */
-import { ANY, type Check, checkTable, FLAG, FUNCTION, integerFrom, orFunction } from "../limit/checks.ts";
+import { ANY, type Check, checkTable, FLAG, FUNCTION, integerFrom, orFunction, TOKENS } from "../limit/checks.ts";
 import type { Duration } from "../limit/duration.ts";
 import type { Clock } from "./clock.ts";
 import { FRACTION } from "../limit/jitter.ts";
-import { SHARED, TOKENS } from "./options.ts";
+import { SHARED } from "./options.ts";
 import type { Semaphore } from "./semaphore.ts";
 import type { ConfigOrLimit } from "./source.ts";
 

@@ -1,11 +1,11 @@
 /** A `fetch` that waits for tokens, and for the limits that servers report. */
-import { type Check, check, FLAG, FUNCTION, msOf, STRING } from "../limit/checks.ts";
+import { type Check, check, FLAG, FUNCTION, msOf, STRING, TOKENS } from "../limit/checks.ts";
 import { jitter as spread, MAX_JITTER_MS } from "../limit/jitter.ts";
 import { notify } from "../limit/notify.ts";
 import { systemClock } from "./clock.ts";
 import { checkFetchOptions, type FetchOptions, type Init, type Input } from "./fetch-options.ts";
 import { copyOf, type Facts, factsOf, hasOnlyKnown, isIdempotent, requestKeyOf } from "./fetch-request.ts";
-import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf, TOKENS } from "./options.ts";
+import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf } from "./options.ts";
 import { Queues } from "./queue.ts";
 import { readRateLimit, type ServerLimits } from "./rate-limit-fields.ts";
 import { Restraint } from "./restraint.ts";

@@ -5,12 +5,11 @@ import {
   durationFrom,
   FUNCTION,
   integerFrom,
-  numberFrom,
   orFunction,
   SIGNAL,
   STRING,
+  TOKENS,
 } from "../limit/checks.ts";
-import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Duration } from "../limit/duration.ts";
 import { CLOCK, type Clock } from "./clock.ts";
 import { isSemaphore, PLACES, Semaphore } from "./semaphore.ts";
@@ -57,7 +56,6 @@ export interface TurnOptions {
 export const DEFAULT_PRIORITY = 5;
 export const DEFAULT_QUEUED = 10_000;
 
-export const TOKENS: Check = numberFrom(EXPECTS.count, 0, MAX_COUNT);
 export const PRIORITY: Check = integerFrom(`an integer from 0 to ${LEVELS - 1}`, 0, LEVELS - 1);
 /** The options that throttled functions and a limited `fetch` share. */
 export const SHARED: Readonly<Record<"maxQueued" | "maxWait" | "concurrency" | "clock", Check>> = {

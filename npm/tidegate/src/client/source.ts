@@ -3,7 +3,6 @@ import { algebra } from "../engine/algebra.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import { type Config, startNumber } from "../limit/config.ts";
 import type { Decision, Op, State } from "../limit/decision.ts";
-import { InputError } from "../limit/errors.ts";
 import { configOf, Evaluator } from "../limit/evaluator.ts";
 import { fractionOf } from "../limit/hash.ts";
 import {
@@ -57,7 +56,6 @@ export function sourcesOf<N extends string>(limit: ConfigOrLimit<N>, now: () => 
   const { limiter, name } = limit;
   const key = checkKey(limit);
   checkLimiter(limiter, "limit", "give");
-  if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
   checkDefined(name, limiter.names);
   return (own) => sourceOf(limiter as unknown as LimiterLike, name, own ?? key);
 }

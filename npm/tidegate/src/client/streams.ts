@@ -1,6 +1,6 @@
 /** Streams whose bytes or objects wait for tokens. */
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
-import { ANY, type Check, checkTable, FUNCTION, numberFrom } from "../limit/checks.ts";
+import { ANY, checkTable, FUNCTION, numberFrom, type Table, TOKENS } from "../limit/checks.ts";
 import { isBytes, tagOf } from "../limit/realms.ts";
 import { SECOND } from "../limit/duration.ts";
 import { InputError, isRateLimitError } from "../limit/errors.ts";
@@ -45,7 +45,7 @@ export interface ObjectLimitOptions<T, N extends string = string> {
 /** The burst of a shared limit, whose capacity is unknown here. */
 const SHARED_BURST = 65_536;
 const RULE = "at most the capacity of `limit` and its `maxReserved` together";
-const OPTIONS: Readonly<Record<string, Check>> = {
+const OPTIONS: Table = {
   bytesPerSecond: numberFrom(`a number of bytes above 0 and up to ${MAX_COUNT}`, Number.MIN_VALUE, MAX_COUNT),
   burst: numberFrom(`a number of bytes from 1 and up to ${MAX_COUNT}`, 1, MAX_COUNT),
   limit: ANY,
@@ -53,7 +53,7 @@ const OPTIONS: Readonly<Record<string, Check>> = {
 };
 
 const ABOVE_ZERO = numberFrom(`a number above 0 and up to ${MAX_COUNT}`, Number.MIN_VALUE, MAX_COUNT);
-const OBJECTS: Readonly<Record<string, Check>> = {
+const OBJECTS: Table = {
   perSecond: ABOVE_ZERO,
   burst: ABOVE_ZERO,
   weight: FUNCTION,
@@ -133,7 +133,7 @@ export function objectsGate<T>(options: ObjectLimitOptions<T>): Gate<T> {
   return {
     async pass(object: T, push) {
       const count = weight(object);
-      if (!(typeof count === "number" && count >= 0 && count <= MAX_COUNT))
+      if (!TOKENS.accepts(count))
         throw new InputError("weight", `a function that returns a number from 0 to ${MAX_COUNT}`, count);
       await take(count);
       push(object);

@@ -1,6 +1,6 @@
 /** Functions that wait for their tokens. source.ts is where these come from, queue.ts runs the calls in order. */
 import { abortError } from "../limit/abort.ts";
-import { check, FUNCTION, msOf, SIGNAL, STRING } from "../limit/checks.ts";
+import { check, FUNCTION, msOf, SIGNAL, STRING, TOKENS } from "../limit/checks.ts";
 import { systemClock } from "./clock.ts";
 import {
   type ArgumentsOf,
@@ -11,7 +11,6 @@ import {
   PRIORITY,
   semaphoreOf,
   type ThrottleOptions,
-  TOKENS,
   type TurnOptions,
 } from "./options.ts";
 import { Queues } from "./queue.ts";

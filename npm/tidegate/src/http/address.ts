@@ -1,6 +1,6 @@
 // Written here: these lines are a tenth of the size of ipaddr.js, which the tests compare them with, and pages and Workers
 // load them.
-import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
+import { check, checkFields, fieldTable, checkObject, integerFrom } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 
 /** Settings of {@link addressKey}. */
@@ -104,15 +104,14 @@ function textOf(address: Address): string {
 
 /** Those of `clientIp`, which gives them to {@link keyOf}. */
 const OPTIONS = fieldTable("prefix", "trust", "header");
+const PREFIX = integerFrom("bits, an integer from 32 to 128", 32, 128);
 
 /** The key of an address: itself, or an IPv6 one's network with its length. */
 export function keyOf(address: Address, options: AddressOptions): string {
   checkObject("options", options, "an object, such as { prefix: 56 }");
   checkFields(options, OPTIONS, "an address");
   const { prefix = 56 } = options;
-  if (typeof prefix !== "number" || !Number.isInteger(prefix) || prefix < 32 || prefix > 128) {
-    throw new InputError("prefix", "bits, an integer from 32 to 128", prefix);
-  }
+  check("prefix", prefix, PREFIX);
   if (address.length === 4) return address.join(".");
   const text = textOf(address.map((byte, i) => byte & maskOf(i, prefix)));
   return prefix === 128 ? text : `${text}/${prefix}`;

@@ -1,7 +1,7 @@
 /** The status and the body of a denied request. */
 import type { Decision } from "../limit/decision.ts";
-import { type Check, check, checkFields, fieldTable, checkObject } from "../limit/checks.ts";
-import { checkJitter, type JitterOptions } from "../limit/jitter.ts";
+import { type Check, checkTable, fieldTable, type Table } from "../limit/checks.ts";
+import { checkJitter } from "../limit/jitter.ts";
 import { type Decided, listOf, quotasOf, type RetryOptions } from "./quota.ts";
 
 /** The media type of a {@link problem}. */
@@ -80,17 +80,6 @@ export function problem(
   };
 }
 
-/** Its own, and those of `rateLimitHeaders`. */
-const OPTIONS = fieldTable("never", "fields", "unit", "partitionKey", "jitter");
-
-function checkOptions(options: unknown): void {
-  checkObject("options", options, "an object, such as { never: 413 }");
-  checkFields(options, OPTIONS, "a problem");
-  const { never, jitter } = options as { never?: unknown; jitter?: JitterOptions };
-  if (never !== undefined) check("never", never, NEVER);
-  if (jitter !== undefined) checkJitter(jitter);
-}
-
 const TYPES = "https://iana.org/assignments/http-problem-types";
 const TITLES: Readonly<Record<number, string>> = {
   400: "Bad Request",
@@ -101,4 +90,12 @@ export const NEVER: Check = {
   expects: "400, 413 or 422",
   accepts: (never) => typeof never === "number" && TITLES[never] !== undefined,
 };
+/** Its own, and those of `rateLimitHeaders`. */
+const OPTIONS: Table = { never: NEVER, ...fieldTable("fields", "unit", "partitionKey", "jitter") };
+
+function checkOptions(options: RetryOptions & { never?: unknown }): void {
+  checkTable("a problem", options, OPTIONS, "an object, such as { never: 413 }");
+  if (options.jitter !== undefined) checkJitter(options.jitter);
+}
+
 const list = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(", ");

@@ -1,11 +1,12 @@
 /** Tables of options: one row per option is its bounds, its check and the words of its error. */
+import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { type Duration, inMs } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
 
-/** Throws where there is an unknown field: a misspelt one would otherwise be ignored. */
-export function checkFields(given: object, known: Readonly<Record<string, true>>, what: string): void {
-  for (const field in given) if (known[field] !== true) unknownField(field, given, known, what);
+/** Throws where a field has no row: a misspelt one would otherwise be ignored. */
+export function checkFields(given: object, table: Table, what: string): void {
+  for (const field in given) if (!Object.hasOwn(table, field)) unknownField(field, given, table, what);
 }
 
 /** Throws, unless it is the prototype's, which is not the caller's. */
@@ -19,15 +20,12 @@ export function notAField(field: string, known: readonly string[], what: string,
   return new InputError(field, `absent: ${what} has ${known.join(", ")}`, value, got);
 }
 
-/** A table of names: what is `true` in it, as no field that every object has is. */
-export const fieldTable = (...names: string[]): Readonly<Record<string, true>> =>
-  Object.freeze(Object.fromEntries(names.map((name): [string, true] => [name, true])));
-
 /** What an option must be: as a phrase after "must be", and as a predicate. */
 export interface Check {
   readonly expects: string;
   readonly accepts: (value: unknown) => boolean;
 }
+export type Table = Readonly<Record<string, Check>>;
 
 export const numberFrom = (expects: string, min: number, max: number): Check => ({
   expects,
@@ -54,6 +52,7 @@ export const orFunction = ({ expects, accepts }: Check): Check => ({
 });
 export const functionThat = (expects: string): Check => ({ expects, accepts: (value) => typeof value === "function" });
 
+export const TOKENS: Check = /* @__PURE__ */ numberFrom(EXPECTS.count, 0, MAX_COUNT);
 export const FUNCTION: Check = /* @__PURE__ */ functionThat("a function");
 export const FLAG: Check = { expects: "true or false", accepts: (value) => typeof value === "boolean" };
 export const STRING: Check = { expects: "a string", accepts: (value) => typeof value === "string" };
@@ -66,11 +65,19 @@ export const SIGNAL: Check = {
 };
 /** For an option that is checked where it is used. */
 export const ANY: Check = { expects: "", accepts: () => true };
+/** A table of options that are all checked where they are used. */
+export const fieldTable = (...names: readonly string[]): Table =>
+  Object.freeze(Object.fromEntries(names.map((name) => [name, ANY])));
 
 /** Returns the value, or throws an `InputError` that names the field. */
 export function check<T>(field: string, value: T, { expects, accepts }: Check): T {
   if (accepts(value)) return value;
   throw new InputError(field, expects, value);
+}
+
+/** {@link check} of an option that may be left out. */
+export function checkFlag(field: string, flag: unknown): void {
+  if (flag !== undefined) check(field, flag, FLAG);
 }
 
 /** Throws an `InputError` unless the value is an object. */
@@ -79,16 +86,11 @@ export function checkObject(field: string, value: unknown, expects: string): ass
 }
 
 /** Throws where `options` is no object, a list or a promise, and where a field has no row, or a value that its row refuses. */
-export function checkTable(
-  what: string,
-  options: unknown,
-  table: Readonly<Record<string, Check>>,
-  expects = "an object",
-): void {
+export function checkTable(what: string, options: unknown, table: Table, expects = "an object"): void {
   if (typeof options !== "object" || options === null || Array.isArray(options) || "then" in options) {
     throw new InputError("options", expects, options);
   }
-  for (const field in options) if (!Object.hasOwn(table, field)) unknownField(field, options, table, what);
+  checkFields(options, table, what);
   // `Object.keys` would take twice the time of this loop.
   for (const field in table) {
     const value = (options as Record<string, unknown>)[field];
@@ -97,6 +99,6 @@ export function checkTable(
 }
 
 /** {@link checkTable} for options that may all be left out. */
-export function checkSettings(what: string, options: unknown, table: Readonly<Record<string, Check>>): void {
+export function checkSettings(what: string, options: unknown, table: Table): void {
   checkTable(what, options, table, `an object with any of ${Object.keys(table).join(", ")}, or left out`);
 }

@@ -1,10 +1,9 @@
 /** The public functions of the algebra, `evaluate` and `project`, with the checks of their arguments. */
 import { algebra } from "../engine/algebra.ts";
-import { checkFields, fieldTable, checkObject } from "./checks.ts";
+import { checkFields, checkFlag, fieldTable, checkObject } from "./checks.ts";
 import { cached } from "./cached.ts";
 import { type Config, numberError, startNumber } from "./config.ts";
 import type { State } from "./decision.ts";
-import { InputError } from "./errors.ts";
 import { checkState, type Evaluation, Evaluator } from "./evaluator.ts";
 
 /** The call that {@link evaluate} decides. */
@@ -44,7 +43,7 @@ export function evaluate(state: State | null, config: Config, options: EvaluateO
   const before = read(state);
   if (typeof now !== "number") throw numberError("now", now);
   if (count !== undefined && typeof count !== "number") throw numberError("count", count);
-  if (reserve !== undefined && typeof reserve !== "boolean") throw new InputError("reserve", "true or false", reserve);
+  checkFlag("reserve", reserve);
   const call = { op: "take", count: count ?? 1, reserve: reserve === true } as const;
   const evaluated = limit.evaluate(before, call, now, { start: startNumber(limit.policy.start ?? 0) });
   return evaluated.state === before ? { ...evaluated, state } : evaluated;

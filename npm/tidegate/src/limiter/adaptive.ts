@@ -17,6 +17,7 @@ import {
   msOf,
   numberFrom,
   checkObject,
+  TOKENS,
 } from "../limit/checks.ts";
 import type { TokenBucketConfig } from "../limit/config.ts";
 import type { Duration } from "../limit/duration.ts";
@@ -59,7 +60,6 @@ type Settings = { readonly [K in Exclude<keyof AdaptiveOptions, "start" | "now">
 
 const RATE = numberFrom(EXPECTS.rate, Number.MIN_VALUE, MAX_COUNT);
 const PERIOD = durationFrom(1, MAX_COUNT, true);
-const COUNT = numberFrom(EXPECTS.count, 0, MAX_COUNT);
 const TIME = numberFrom("a function that returns a finite number of ms", -Number.MAX_VALUE, Number.MAX_VALUE);
 const OPTIONS: Readonly<Record<keyof AdaptiveOptions, Check>> = {
   // The first four have bounds that depend on each other, or are required.
@@ -141,7 +141,7 @@ export class AdaptiveRate {
    * `latency` counts as bad from then on, before it ends.
    */
   begin(count = 1): Done {
-    check("count", count, COUNT);
+    check("count", count, TOKENS);
     const now = this.#set.now();
     this.#step(now);
     const request = { at: now };

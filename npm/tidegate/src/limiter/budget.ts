@@ -14,11 +14,10 @@ import {
   FUNCTION,
   functionThat,
   msOf,
-  numberFrom,
   SIGNAL,
+  TOKENS,
 } from "../limit/checks.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
-import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { InputError } from "../limit/errors.ts";
 import { evaluate } from "../limit/evaluate.ts";
 import type { Limiter } from "./limiter.ts";
@@ -57,7 +56,6 @@ export type Spent<T> =
   | { readonly ok: true; readonly value: T; readonly used: number; readonly decided: AllDecision }
   | { readonly ok: false; readonly decided: AllDecision };
 
-const TOKENS = numberFrom(EXPECTS.count, 0, MAX_COUNT);
 const NAMES: Check = { expects: `an array of 1 to ${MAX_REQUESTS} names of limits`, accepts: Array.isArray };
 const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
   limits: NAMES,

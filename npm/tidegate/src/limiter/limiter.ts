@@ -10,7 +10,6 @@ import {
   type CallOptions,
   checkCall,
   checkCount,
-  checkFlag,
   checkFor,
   checkKey,
   checkKeys,
@@ -34,7 +33,7 @@ import {
   type Value,
 } from "./options.ts";
 import { type Config, numberError } from "../limit/config.ts";
-import { checkFields, checkObject } from "../limit/checks.ts";
+import { checkFields, checkFlag, checkObject } from "../limit/checks.ts";
 import { follow } from "../limit/pending.ts";
 import { PLAIN, tagOf } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";

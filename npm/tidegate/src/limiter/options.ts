@@ -10,6 +10,7 @@ import {
   checkTable,
   fieldTable,
   functionThat,
+  type Table,
   unknownField,
 } from "../limit/checks.ts";
 import { isPromise, PLAIN, tagOf } from "../limit/realms.ts";
@@ -120,11 +121,12 @@ function checkVersion(store: object): void {
 }
 
 export const NONE: LimitOptions = Object.freeze({});
-const LIMITER: Readonly<Record<keyof LimiterOptions<Store>, Check>> = {
-  store: {
-    expects: "a store, such as memory() or redis(client)",
-    accepts: (store) => typeof (store as Partial<Store> | null)?.decide === "function",
-  },
+export const STORE: Check = {
+  expects: "a store, such as memory() or redis(client)",
+  accepts: (store) => typeof (store as Partial<Store> | null)?.decide === "function",
+};
+export const LIMITER: Readonly<Record<keyof LimiterOptions<Store>, Check>> = {
+  store: STORE,
   now: functionThat("a function that returns ms"),
   onStoreError: ANY,
   timeout: ANY,
@@ -132,9 +134,9 @@ const LIMITER: Readonly<Record<keyof LimiterOptions<Store>, Check>> = {
 };
 const LIMIT = fieldTable("key", "count", "reserve", "throws", "config");
 const CALL = fieldTable("key", "count", "config");
-export const MANY: Readonly<Record<string, true>> = fieldTable("count");
-export const TARGET: Readonly<Record<string, true>> = fieldTable("key", "config");
-export const BLOCK: Readonly<Record<string, true>> = fieldTable("key", "for", "config");
+export const MANY: Table = fieldTable("count");
+export const TARGET: Table = fieldTable("key", "config");
+export const BLOCK: Table = fieldTable("key", "for", "config");
 const REQUEST = fieldTable("name", "key", "count", "reserve", "config");
 /** The most limits that one atomic call may name. */
 export const MAX_REQUESTS = 100;
@@ -154,13 +156,9 @@ export function checkCall(op: Op, options: unknown): void {
   const known = op === "take" || op === "check" ? LIMIT : CALL;
   // `checkFields` with the usual fields first, which halves its cost (2 % of a decision).
   for (const field in options) {
-    if (field !== "key" && field !== "count" && known[field] !== true)
+    if (field !== "key" && field !== "count" && !Object.hasOwn(known, field))
       unknownField(field, options, known, op === "take" ? "limit" : op);
   }
-}
-
-export function checkFlag(field: "reserve" | "throws", flag: unknown): void {
-  if (flag !== undefined && typeof flag !== "boolean") throw new InputError(field, "true or false", flag);
 }
 
 /** Returns the key of a call's options; `undefined` where they have none. */
@@ -285,7 +283,8 @@ export function checkLimiter(limiter: unknown, ...methods: readonly ("limit" | "
 export const notALimiter = (value: unknown, got?: string): InputError =>
   new InputError("limiter", "what defineLimits returns", value, got);
 
-/** Throws where a limiter lists its limits, and this is none of them. */
-export function checkDefined<N extends string>(name: N, defined: readonly N[] | undefined): void {
+/** Throws unless it is a name, and of those that a limiter lists, where it does. */
+export function checkDefined(name: unknown, defined: readonly string[] | undefined): void {
+  if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
   if (defined?.includes(name) === false) throw unknownName(name, defined);
 }

@@ -1,7 +1,7 @@
 /** How many tokens a request takes: a number, or what the client states. */
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { headerIn } from "../http/client-ip.ts";
-import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
+import { check, checkFields, fieldTable, checkObject, numberFrom, TOKENS } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { Pending } from "../limit/pending.ts";
@@ -34,16 +34,14 @@ const RULE = `a number of tokens from 0 to ${MAX_COUNT}, a function, or { header
 /** Checks the setting once, and returns the function that counts a request. */
 export function countOf<R>(count: Count<R>): (request: R, incoming: Incoming) => Pending<number> {
   if (typeof count === "function") return count;
-  if (typeof count === "number" && count >= 0 && count <= MAX_COUNT) return () => count;
+  if (typeof count === "number" && TOKENS.accepts(count)) return () => count;
   checkObject("count", count, RULE);
   const stated = statedCount(count);
   return (_, incoming) => stated(incoming);
 }
 
-function checkBound(field: string, value: unknown, most: number): void {
-  if (typeof value !== "number" || !(value >= 0 && value <= most)) {
-    throw new InputError(`count.${field}`, `a number of tokens from 0 to ${most}`, value);
-  }
+function checkBound(field: string, value: number, most: number): void {
+  check(`count.${field}`, value, numberFrom(`a number of tokens from 0 to ${most}`, 0, most));
 }
 
 /** Checks the bounds once, and returns the function that reads a request. */

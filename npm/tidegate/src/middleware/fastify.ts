@@ -5,6 +5,7 @@
  */
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction, RouteOptions } from "fastify";
 import type { HeaderTarget } from "../http/fields.ts";
+import { check, FLAG } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
@@ -189,7 +190,7 @@ export function rateLimitPlugin(app: AnyInstance, options: PluginOptions, done: 
 function limitRoutes(app: AnyInstance, options: PluginOptions): void {
   const { limiter, hook = "onRequest", global = true, ...shared } = options;
   if (!HOOKS.includes(hook)) throw new InputError("hook", `one of ${HOOKS.join(", ")}`, hook);
-  if (typeof global !== "boolean") throw new InputError("global", "true or false", global);
+  check("global", global, FLAG);
   const everywhere = rateLimit(limiter, shared);
   const limitOf = (own: RouteConfig["rateLimit"]): FastifyHook | undefined => {
     if (own === false || (own === undefined && !global)) return undefined;

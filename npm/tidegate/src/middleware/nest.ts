@@ -18,7 +18,7 @@ import {
   SetMetadata,
 } from "@nestjs/common";
 import { APP_GUARD, ModulesContainer, Reflector } from "@nestjs/core";
-import { InputError } from "../limit/errors.ts";
+import { check, FLAG } from "../limit/checks.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import { type Gate, gate } from "./gate.ts";
 import { limitExchange } from "./node-response.ts";
@@ -201,7 +201,7 @@ export class RateLimitModule {
 Module({})(RateLimitModule);
 
 function moduleOf(options: Provider, imports: NonNullable<ModuleMetadata["imports"]>, global = true): DynamicModule {
-  if (typeof global !== "boolean") throw new InputError("global", "true or false", global);
+  check("global", global, FLAG);
   const everywhere: Provider[] = global ? [{ provide: APP_GUARD, useExisting: RateLimitGuard }] : [];
   const providers = [options, RateLimitGuard, ...everywhere];
   return { module: RateLimitModule, global: true, imports, providers, exports: [OPTIONS, RateLimitGuard] };

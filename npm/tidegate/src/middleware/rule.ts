@@ -1,7 +1,7 @@
 /** The rules of the options: which limits a request takes from, whose, how many tokens. */
 import { boundedKey } from "../http/key.ts";
 import type { Config } from "../limit/config.ts";
-import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
+import { checkFields, checkFlag, fieldTable, checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { callLimit } from "../limit/limit.ts";
 import { checkDefined, keyed, type LimitRequest, MAX_REQUESTS } from "../limiter/options.ts";
@@ -77,7 +77,7 @@ function compileRule<R>(
   if (key === "" || (key !== undefined && key !== false && typeof key !== "string" && typeof key !== "function")) {
     throw new InputError("key", "a string that is not empty, a function of the request, or false", key);
   }
-  if (reserve !== undefined && typeof reserve !== "boolean") throw new InputError("reserve", "true or false", reserve);
+  checkFlag("reserve", reserve);
   // Throws for a wrong config now, not at the first request.
   if (config !== undefined && typeof config !== "function") {
     callLimit(typeof name === "string" ? name : "config", config);

@@ -1,12 +1,12 @@
 /** How the limit of a rule is enforced: in shadow mode, with blocks, without the store. */
 import type { Config, OnStoreError } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
+import { checkFlag } from "../limit/checks.ts";
 import { callLimit } from "../limit/limit.ts";
 import { grantedOrThrow, Limiter } from "../limiter/limiter.ts";
 import {
   type Answer,
   checkCount,
-  checkFlag,
   checkKey,
   checkLimiterOptions,
   checkRequest,

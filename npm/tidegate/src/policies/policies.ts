@@ -1,11 +1,11 @@
 /** Policies in force: check.ts reads their document, rule.ts matches requests, enforcement.ts enforces what matched. */
 import type { Config } from "../limit/config.ts";
-import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
+import { check, checkObject, checkTable, FLAG, functionThat } from "../limit/checks.ts";
 import { isPromise } from "../limit/realms.ts";
 import type { AllDecision } from "../limit/decision.ts";
 import { InputError, showObject } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import { type Answer, checkRequest, type LimiterOptions, type LimitRequest } from "../limiter/options.ts";
+import { type Answer, checkRequest, LIMITER, type LimiterOptions, type LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { follow, type Pending } from "../limit/pending.ts";
 import type { Selection } from "../middleware/selection.ts";
@@ -36,7 +36,8 @@ export interface PolicyRequest {
   readonly claims?: object | null | undefined;
 }
 
-const OPTIONS = fieldTable("claims", "store", "now", "onStoreError", "timeout", "log");
+const CLAIMS = "a function that returns the claims of a verified token";
+const OPTIONS = { claims: functionThat(CLAIMS), ...LIMITER };
 
 interface RuleSet {
   readonly rules: readonly CompiledRule[];
@@ -55,12 +56,8 @@ export class Policies<R, S extends Store> implements Selection<R> {
   #rules: RuleSet;
 
   constructor(document: unknown, options: PoliciesOptions<R, S>) {
-    checkObject("options", options, "an object");
-    checkFields(options, OPTIONS, "definePolicies");
+    checkTable("definePolicies", options, OPTIONS);
     const { claims, ...rest } = options;
-    if (claims !== undefined && typeof claims !== "function") {
-      throw new InputError("claims", "a function that returns the claims of a verified token", claims);
-    }
     this.#claims = claims;
     this.#rules = this.#read(document);
     this.limiter = new PolicyLimiter<S>(rest);
@@ -100,7 +97,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
    */
   setShadow(name: string, shadow: boolean): void {
     const found = this.#rule(name);
-    if (typeof shadow !== "boolean") throw new InputError("shadow", "true or false", shadow);
+    check("shadow", shadow, FLAG);
     const { rules, fallback } = this.#rules;
     const changed = (rule: CompiledRule): CompiledRule => (rule === found ? rule.inShadow(shadow) : rule);
     this.#rules = ruleSet(rules.map(changed), fallback && changed(fallback));
@@ -182,7 +179,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
     const reading = compiled.all.find((rule) => rule.claims !== undefined);
     if (reading !== undefined && this.#claims === undefined) {
       const what = `rule ${JSON.stringify(reading.name)} reads jwt:${reading.claims?.name}`;
-      throw new InputError("claims", `a function that returns the claims of a verified token: ${what}`, undefined);
+      throw new InputError("claims", `${CLAIMS}: ${what}`, undefined);
     }
     return compiled;
   }

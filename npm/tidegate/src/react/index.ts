@@ -6,8 +6,7 @@
 "use client";
 
 import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
-import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
-import { type Check, check, checkTable, durationFrom, FLAG, msOf, numberFrom } from "../limit/checks.ts";
+import { type Check, check, checkTable, durationFrom, FLAG, msOf, TOKENS } from "../limit/checks.ts";
 import type { Duration } from "../limit/duration.ts";
 import { ViewObserver } from "./view-observer.ts";
 import { type Learned, type RemoteLimits, type ServerState, STATE } from "./remote.ts";
@@ -67,7 +66,7 @@ const INITIAL: Check = {
 };
 /** Renders in a row that each have other limits. */
 const MOST_CHANGES = 20;
-const WISH: Readonly<Record<keyof Wish, Check>> = { count: numberFrom(EXPECTS.count, 0, MAX_COUNT), reserve: FLAG };
+const WISH: Readonly<Record<keyof Wish, Check>> = { count: TOKENS, reserve: FLAG };
 const OPTIONS: Readonly<Record<keyof UseRateLimitOptions, Check>> = {
   from: FROM,
   tick: durationFrom(10, 3_600_000),

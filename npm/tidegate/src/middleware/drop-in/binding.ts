@@ -1,6 +1,5 @@
 /** A limit in the shape of Cloudflare's rate limit binding. */
 import { checkDefined, checkLimiter, checkOptions } from "../../limiter/options.ts";
-import { InputError } from "../../limit/errors.ts";
 import type { Limiter } from "../../limiter/limiter.ts";
 import { boundedKey } from "../../http/key.ts";
 
@@ -21,7 +20,6 @@ export interface RateLimitBinding {
  */
 export function rateLimitBinding<N extends string>(limiter: Limiter<N>, name: N): RateLimitBinding {
   checkLimiter(limiter, "limit");
-  if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
   checkDefined(name, limiter.names);
   return {
     async limit(options) {

@@ -1,7 +1,7 @@
 /** The options of the drop-in stores, and the limiter that each has. */
 import { Limiter } from "../../limiter/limiter.ts";
-import { checkLimiterOptions, checkOptions } from "../../limiter/options.ts";
-import { checkFields, fieldTable } from "../../limit/checks.ts";
+import { checkLimiterOptions, STORE } from "../../limiter/options.ts";
+import { ANY, checkTable } from "../../limit/checks.ts";
 import { InputError } from "../../limit/errors.ts";
 import { checkName } from "../../limit/evaluator.ts";
 import type { Store } from "../../stores/contract.ts";
@@ -32,7 +32,7 @@ export const hitLimiter = <S extends Store>({ store, peer }: CheckedHits<S>): Li
     { ...checkLimiterOptions<S>({ store }), denied: `rejected, and ${peer} passes or fails them` },
   );
 
-const FIELDS = fieldTable("store", "name");
+const OPTIONS = { store: STORE, name: ANY };
 const UNIQUE =
   "a name that no other drop-in store has on this `store`: make each drop-in store once, and give two limits two names";
 
@@ -48,15 +48,11 @@ export function checkHits<S extends Store>(
   peer: string,
   limits: (name: string) => readonly string[] = (name) => [name],
 ): CheckedHits<S> {
-  checkOptions(options, "an object, such as { store, name }");
-  checkFields(options, FIELDS, "a drop-in store");
+  checkTable("a drop-in store", options, OPTIONS, "an object, such as { store, name }");
   const { store, name } = options;
   if (store === undefined) {
     for (const limit of limits(name ?? peer)) checkName(limit);
     return { name: name ?? peer, peer, store };
-  }
-  if (typeof store !== "object" || store === null || typeof (store as Partial<Store>).decide !== "function") {
-    throw new InputError("store", "a store, such as memory() or redis(client)", store);
   }
   if (name === undefined) {
     const rule = 'given with a `store`, such as { store, name: "login" }: each limit needs a name of its own';
