@@ -20,9 +20,9 @@ import {
   type Outcome,
   type RequestDecision,
 } from "./options.ts";
-import { type Blocker, escalated, type Escalation, escalation } from "./escalation.ts";
+import { type Blocker, escalated, escalation } from "./escalation.ts";
 import { follow, type Pending } from "../limit/pending.ts";
-import { checkSelection, isSelection, type Selection } from "./selection.ts";
+import { checkSelection, isSelection } from "./selection.ts";
 import { settleUp, type Worth } from "../limiter/settlement.ts";
 import type { PerObject } from "./private-field.ts";
 
@@ -110,7 +110,8 @@ export class Gate<R> {
   readonly options: CheckedOptions<R>;
   readonly limiter: Limiter;
   readonly #choose: Choose<R>;
-  readonly #countDenial: CountDenial | undefined;
+  /** Counts one denial by the option `block`, except on a limit that the selection itself blocks; returns its decision. */
+  readonly #countDenial: ((denied: LimitRequest<string>, decision: Decision) => Pending<Decision>) | undefined;
   readonly #decided: PerObject<true>;
   /** All names that a request's limits can have; `undefined` where a function or policies choose them. */
   readonly #names: readonly string[] | undefined;
@@ -118,18 +119,30 @@ export class Gate<R> {
 
   constructor(
     limiter: Limiter,
-    options: CheckedOptions<R>,
-    choose: Choose<R>,
-    countDenial: CountDenial | undefined,
+    options: Options<R, string, unknown>,
+    setting: string | undefined,
     decided: PerObject<true>,
-    names: readonly string[] | undefined,
   ) {
-    this.options = options;
-    this.#names = names;
+    checkMounted(limiter);
+    this.options = checkGateOptions(options);
     this.limiter = limiter;
-    this.#choose = choose;
-    this.#countDenial = countDenial;
     this.#decided = decided;
+    const { limits, client, block } = options;
+    const { shadow } = this.options;
+    const address = clientKey(client, setting);
+    const selection = isSelection<R>(limits) ? limits : undefined;
+    if (selection !== undefined) checkSelection(selection, limiter);
+    const given = givenNames(options);
+    const fixed = given.filter((name) => typeof name === "string");
+    if (block !== undefined && !shadow) {
+      const count = escalation(block, fixed);
+      this.#countDenial = (denied, decision) =>
+        selection?.blocks?.(denied) === true ? decision : count(limiter as unknown as Blocker, denied, decision);
+    }
+    // An application's own limiter may have none.
+    const { names }: { names?: readonly string[] } = limiter;
+    if (names !== undefined && fixed.length === given.length) this.#names = [...new Set([...fixed, ...names])];
+    this.#choose = compileRules(options, names, address, shadow);
   }
 
   /**
@@ -200,48 +213,19 @@ function callOptions({ key, count, reserve, config }: LimitRequest<string>): Lim
   return key === undefined ? { count, reserve, config } : { key, count, reserve, config };
 }
 
-/** Counts one denial of a request, and returns the decision on it. */
-type CountDenial = (denied: LimitRequest<string>, decision: Decision) => Pending<Decision>;
-
 /**
  * Makes the gate, or throws an `InputError` that names the option. `setting` is the framework's own for proxies; `decided`
  * keeps which requests it has decided.
  */
-export function gate<R, N extends string, D>(
+export const gate = <R, N extends string, D>(
   limiter: Limiter<N>,
   options: Options<R, NoInfer<N>, D>,
   setting?: string,
   decided: PerObject<true> = new WeakMap<object, true>(),
-): Gate<R> {
-  checkMounted(limiter);
-  const checked = checkGateOptions(options);
-  const address = clientKey(options.client, setting);
-  const selection = isSelection<R>(options.limits) ? options.limits : undefined;
-  if (selection !== undefined) checkSelection(selection, limiter);
-  const any = limiter as unknown as Limiter;
-  const countDenial =
-    options.block === undefined || checked.shadow
-      ? undefined
-      : denialCounter(any, escalation(options.block, namesIn(options)), selection);
-  // An application's own limiter may have none.
-  const { names: defined }: { names?: readonly string[] } = any;
-  const names = defined && isFixed(options) ? [...new Set([...namesIn(options), ...defined])] : undefined;
-  return new Gate(any, checked, compileRules(options, defined, address, checked.shadow), countDenial, decided, names);
-}
+): Gate<R> =>
+  new Gate(limiter as unknown as Limiter, options as unknown as Options<R, string, unknown>, setting, decided);
 
-/** Counts denials by the option `block`, except those on limits that the selection itself blocks. */
-function denialCounter<R>(limiter: Limiter, count: Escalation, selection: Selection<R> | undefined): CountDenial {
-  return (denied, decision) =>
-    selection?.blocks?.(denied) === true ? decision : count(limiter as unknown as Blocker, denied, decision);
-}
-
-/** The names of limits that are not chosen for each request. */
-const namesIn = (options: object): string[] =>
-  givenNames(options).filter((name): name is string => typeof name === "string");
-
-/** Whether all names are: none is a function, nor are the limits. */
-const isFixed = (options: object): boolean => givenNames(options).every((name) => typeof name === "string");
-
+/** The names of the limits: a function where it is chosen for each request, absent where the limits are. */
 function givenNames({ limits, ...rule }: { readonly limits?: unknown }): unknown[] {
   const rules: unknown[] = Array.isArray(limits) ? limits : [rule];
   return rules.map((rule) => (rule as { name?: unknown } | null)?.name);

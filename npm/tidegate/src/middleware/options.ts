@@ -151,18 +151,13 @@ const GATE: Readonly<Record<keyof GateOptions<never, never>, Check>> = {
 const SINGLE = { ...GATE, ...Object.fromEntries(RULE_FIELDS.map((field) => [field, ANY])) };
 const SEVERAL = { ...GATE, limits: ANY };
 
-export interface CheckedOptions<R> {
-  readonly skip: GateOptions<R, unknown>["skip"];
+export interface CheckedOptions<R>
+  extends Readonly<Pick<GateOptions<R, unknown>, "skip" | "never" | "message" | "settle" | "onDecision" | "onError">> {
   readonly shadow: boolean;
   /** Absent where the response gets no fields. */
   readonly headers: Omit<RateLimitHeaderOptions, "jitter"> | undefined;
   readonly jitter: Omit<JitterOptions, "key">;
   readonly statusCode: number;
-  readonly never: 400 | 413 | 422 | undefined;
-  readonly message: GateOptions<R, unknown>["message"];
-  readonly settle: GateOptions<R, unknown>["settle"];
-  readonly onDecision: GateOptions<R, unknown>["onDecision"];
-  readonly onError: GateOptions<R, unknown>["onError"];
 }
 
 /** Returns options that are an object; throws otherwise. */
@@ -180,23 +175,22 @@ export function checkGateOptions<R, N extends string, D>(options: Options<R, N, 
   }
   checkTable("a middleware", options, known);
   const { skip, shadow = false, headers = {}, jitter = 0.5, statusCode = 429, never, message, denied } = options;
-  const { settle, skipSuccessfulRequests = false, skipFailedRequests = false, onDecision, onError } = options;
+  const { onDecision, onError } = options;
   if (headers !== false) checkHeaderOptions(headers);
   if (message !== undefined && denied !== undefined)
     throw new InputError("message", "absent beside `denied`, which answers the request", message);
   const spread = typeof jitter === "number" ? { fraction: jitter } : jitter;
   checkJitter({ ...spread, key: "" });
-  const settled = settleOf(settle, skipSuccessfulRequests, skipFailedRequests);
-  const hooks = { skip, message, settle: settled, onDecision, onError };
+  const hooks = { skip, message, settle: settleOf(options), onDecision, onError };
   return { ...hooks, shadow, headers: headers === false ? undefined : headers, jitter: spread, statusCode, never };
 }
 
 /** `settle`, or what the two options with a name of their own stand for. */
-function settleOf<R>(
-  settle: GateOptions<R, unknown>["settle"],
-  successful: boolean,
-  failed: boolean,
-): GateOptions<R, unknown>["settle"] {
+function settleOf<R>({
+  settle,
+  skipSuccessfulRequests: successful = false,
+  skipFailedRequests: failed = false,
+}: GateOptions<R, unknown>): GateOptions<R, unknown>["settle"] {
   if (!successful && !failed) return settle;
   const field = successful ? "skipSuccessfulRequests" : "skipFailedRequests";
   if (settle !== undefined) throw new InputError(field, "absent beside `settle`, which has the same effect", true);

@@ -1,5 +1,5 @@
 /** The option `lease` of a store, and its check. */
-import { ANY, type Check, check, checkTable, durationFrom, integerFrom, msOf } from "../../limit/checks.ts";
+import { ANY, type Check, check, checkTable, durationFrom, integerFrom, msOf, numberFrom } from "../../limit/checks.ts";
 import type { Duration } from "../../limit/duration.ts";
 import { InputError } from "../../limit/errors.ts";
 
@@ -23,10 +23,7 @@ export type Lending = { readonly [Field in keyof LeaseOptions]-?: number };
 
 const OPTIONS: Readonly<Record<keyof LeaseOptions, Check>> = {
   ahead: durationFrom(1, 60_000, true),
-  share: {
-    expects: "a fraction above 0 and up to 1",
-    accepts: (share) => typeof share === "number" && share > 0 && share <= 1,
-  },
+  share: numberFrom("a fraction above 0 and up to 1", Number.MIN_VALUE, 1),
   // From `ahead`, which is checked last.
   expiry: ANY,
   maxKeys: integerFrom("an integer from 1 to 1000000", 1, 1_000_000),
