@@ -137,11 +137,11 @@ export class Queue {
     }
     if (isPromise(reserved)) {
       reserved.then(
-        (decision) => this.#decided(call, decision),
+        (decision) => this.#decided(call, decision, true),
         (error) => this.#refuse(call, error),
       );
     } else {
-      this.#decided(call, reserved);
+      this.#decided(call, reserved, false);
     }
   }
 
@@ -211,8 +211,8 @@ export class Queue {
     return true;
   }
 
-  /** The source decided on the tokens that this call reserved. */
-  #decided(call: QueuedCall, decision: Decision | undefined): void {
+  /** The source decided on the tokens that this call reserved; the call may have waited for that. */
+  #decided(call: QueuedCall, decision: Decision | undefined, waited: boolean): void {
     if (decision?.ok === false) {
       const isOutage = decision.degraded === true && decision.cause !== undefined;
       this.#refuse(call, isOutage ? decision.cause : new RateLimitError(this.#parts.source?.name ?? "", decision));
@@ -222,7 +222,9 @@ export class Queue {
     if (call.notAfter < Infinity) {
       const { clock, pace } = this.#parts;
       const now = clock.now();
-      this.#isLate(call, Math.max(this.#reserve?.end(this.#waiting.tokensBehind(call)) ?? now, pace?.at(now) ?? now));
+      const at = Math.max(this.#reserve?.end(this.#waiting.tokensBehind(call)) ?? now, pace?.at(now) ?? now);
+      // The clock may have moved on since the call was made.
+      if (waited || at > now) this.#isLate(call, at);
     }
     // A call that left while its tokens were being reserved could not return them then.
     this.#reserve?.giveBack();

@@ -1,6 +1,6 @@
 /** The longest wait of a call, whatever it waits for: `maxWait` of throttle and concurrent, `deadline` of createFetch. */
 import { describe, expect, test } from "vitest";
-import { concurrent, createFetch, throttle } from "../../src/client/index.ts";
+import { concurrent, createFetch, type QueueError, throttle } from "../../src/client/index.ts";
 import { defineLimits, HOUR, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { later } from "../middleware/later.ts";
@@ -83,7 +83,10 @@ describe.each([
   });
 });
 
-test("calls whose tokens are reserved by one response, as of a pipeline, are late each by when it would run", async () => {
+test.each([
+  ["each by when it would run", 0, ["0 0", "1 100", "2 200", "late 0", "late 0", "late 0"]],
+  ["where it arrives after `maxWait`", 251, ["late 251"]],
+])("calls whose tokens are reserved by one response, as of a pipeline, are late: %s", async (_, after, expected) => {
   const clock = fakeClock(START);
   const inner = defineLimits({ api: spaced }, { now: clock.now });
   let respond = (): void => undefined;
@@ -99,10 +102,27 @@ test("calls whose tokens are reserved by one response, as of a pipeline, are lat
     getValue: async (name: "api") => inner.getValue(name),
   };
   const throttled = throttle((name: number) => name, { limiter, name: "api" }, { clock, maxWait: 250 });
-  const ends = Array.from({ length: 6 }, (_, i) => noted(clock, throttled(i)));
+  const ends = expected.map((_, i) => noted(clock, throttled(i)));
+  await clock.pass(after);
   respond();
   await clock.pass(SECOND);
-  expect(await Promise.all(ends)).toEqual(["0 0", "1 100", "2 200", "late 0", "late 0", "late 0"]);
+  expect(await Promise.all(ends)).toEqual(expected);
+});
+
+test("with `maxWait: 0` a call that need not wait runs, though the clock goes on as it is made", async () => {
+  let at = START;
+  const clock = { ...fakeClock(START), now: () => at++ };
+  const options = { clock, maxWait: 0 } as const;
+  const limiter = defineLimits({ api: spaced }, { now: clock.now });
+  const work = (): string => "done";
+  for (const call of [
+    throttle(work, spaced, options),
+    throttle(work, { limiter, name: "api" }, options),
+    concurrent(work, 1, options),
+  ]) {
+    const [first, second] = [call(), call().catch((error: QueueError) => error.reason)];
+    expect([await first, await second]).toEqual(["done", "late"]);
+  }
 });
 
 test("`concurrent` rejects a call that has no place by `maxWait`", async () => {
