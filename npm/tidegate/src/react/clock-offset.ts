@@ -2,6 +2,10 @@
 const JUMP_MS = 1000;
 /** How far two good clocks drift apart, in ms per ms: the error of a measurement grows by as much. */
 const DRIFT = 1e-4;
+/** Requests that measure the clock: the first one also opens a connection, which distorts its measurement. */
+export const EXCHANGES = 3;
+/** An error of the clock that a person does not notice. */
+const GOOD_ENOUGH_MS = 25;
 
 /**
  * The server's clock as seen from here: this machine's plus an offset. An answer's `now` was read between the request and
@@ -14,6 +18,8 @@ export class ClockOffset {
   /** Most that the offset was off by, in ms, when it was measured; infinite where no round trip has measured it. */
   #error = Infinity;
   #measuredAt = 0;
+  /** Requests that measured it since the start, or since the last jump. */
+  #exchanges = 0;
   /** By how many ms `Date.now` is ahead of `performance.now`. */
   #apart: number = Date.now() - performance.now();
 
@@ -32,8 +38,14 @@ export class ClockOffset {
     return this.#error + (performance.now() - this.#measuredAt) * DRIFT;
   }
 
+  /** Whether a further request should measure it. */
+  isRough(): boolean {
+    return this.#exchanges < EXCHANGES && this.error() > GOOD_ENOUGH_MS;
+  }
+
   /** An answer came just now, `roundTrip` ms after its request; in between it was `now` on the server. */
   exchanged(now: number, roundTrip: number): void {
+    this.#exchanges++;
     if (roundTrip / 2 > this.error()) return;
     this.#offset = now - (Date.now() - roundTrip / 2);
     this.#error = roundTrip / 2;
@@ -52,6 +64,7 @@ export class ClockOffset {
     if (Math.abs(apart - this.#apart) <= JUMP_MS) return false;
     this.#apart = apart;
     this.#error = Infinity;
+    this.#exchanges = 0;
     return true;
   }
 }

@@ -3,7 +3,7 @@ import type { Config } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import { project } from "../limit/evaluate.ts";
-import { ClockOffset } from "./clock-offset.ts";
+import { ClockOffset, EXCHANGES } from "./clock-offset.ts";
 
 /** A limit's state on the server: `{ ...(await limits.getValue(name, { key })), now: Date.now() }`. */
 export interface ServerState extends State {
@@ -31,10 +31,6 @@ interface Entry {
 
 /** What a state must be. */
 export const STATE = "{ value, ts, config, now }, as a server sends it";
-/** Requests that measure the clock: the first one also opens a connection, which distorts its measurement. */
-const EXCHANGES = 3;
-/** An error of the clock that a person does not notice. */
-const GOOD_ENOUGH_MS = 25;
 /** A state that is older by more than this is no late response: the server's clock was set back. */
 const OVERTAKEN_MS = 60_000;
 
@@ -139,7 +135,7 @@ export class RemoteLimits {
         left = 0;
       }
       this.#notify(entry);
-    } while (entry.again || (left > 0 && this.#clock.error() > GOOD_ENOUGH_MS));
+    } while (entry.again || (left > 0 && this.#clock.isRough()));
     entry.running = undefined;
   }
 
@@ -179,7 +175,8 @@ export class RemoteLimits {
 /**
  * Limits that a server keeps, for {@link useRateLimit}: one for a page, made outside of components. `load` requests
  * a limit's two numbers, its config and the server's clock; it is called when a component first shows the limit, when the
- * page becomes visible again, and after the machine slept. Between these the numbers are projected, without requests.
+ * page becomes visible or online again, and after the machine slept or its time was set. On a slow connection two more calls
+ * follow then, to measure the server's clock. Between these the numbers are projected, without requests.
  *
  * ```ts
  * // In the page.

@@ -201,7 +201,7 @@ describe("the state", () => {
     for (const { stop } of all) stop();
   });
 
-  test("a slow first request is followed by two more; the fastest sets the clock", async () => {
+  test("a slow first request is followed by two more, a later one by none; the fastest sets the clock", async () => {
     const far = server({ ahead: 10_000 });
     far.delay = 200;
     const from = new RemoteLimits(far.load);
@@ -209,6 +209,9 @@ describe("the state", () => {
     for (let i = 0; i < 50; i++) await vi.advanceTimersByTimeAsync(100);
     expect(far.requests).toBe(3);
     expect(from.now() - Date.now()).toBe(10_000);
+    void from.refresh("message");
+    for (let i = 0; i < 50; i++) await vi.advanceTimersByTimeAsync(100);
+    expect(far.requests).toBe(4);
     stop();
   });
 
