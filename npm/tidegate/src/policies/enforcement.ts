@@ -84,6 +84,8 @@ function checkTrial(request: LimitRequest<string>): void {
 /** The decision where every limit is in shadow mode. */
 const NONE_ENFORCED: AllDecision = { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
 
+const copied = (request: LimitRequest<string>): LimitRequest<string> => ({ ...request });
+
 /** The limiter of policies: it enforces limits as the rules of their configs say. */
 export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
   constructor(options: LimiterOptions<S>) {
@@ -137,16 +139,18 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     // Before the first takes tokens.
     for (const request of trials) checkTrial(request);
     const decided = enforced.length === 0 ? NONE_ENFORCED : decide(op, enforced);
+    // Now, as above.
+    const [later, denied] = [trials.map(copied), enforced.map(copied)];
     const counted = follow(decided, (all) => {
       if (op === "check" || all.ok) return all;
       const count = (request: LimitRequest<string>, decision: Decision) =>
         enforcementOf(request.config)?.block?.(this, request, decision) ?? decision;
-      return escalated(enforced, all, count);
+      return escalated(denied, all, count);
     });
     // As nearly always: the decisions need not be copied.
     if (trials.length === 0) return counted as Answer<S, AllDecision>;
     const spread = (all: AllDecision): Pending<AllDecision> =>
-      follow(together(trials.map((request) => decide(all.ok ? op : "check", [request]))), (tried) => {
+      follow(together(later.map((request) => decide(all.ok ? op : "check", [request]))), (tried) => {
         const left = all.decisions.values();
         const right = tried.flatMap(({ decisions }) => decisions.map(shadowed)).values();
         const decisions = isShadow.map((shadow) => (shadow ? right : left).next().value as Decision);

@@ -324,6 +324,20 @@ describe.each([
     expect(await limiter.check("api", { config, key: "a" })).toMatchObject({ retryAfter: MINUTE });
   });
 
+  test("so it does of a list, whose rule in shadow mode takes from the key of the call, too", async () => {
+    const { policies } = start([blocking, rule("trial", 9, { shadow: true })], store());
+    const { limiter } = policies;
+    const keyed = (name: string, key: string) => ({ name, key, config: policies.configOf(name) });
+    for (let i = 0; i < 3; i++) {
+      const calls = [keyed("api", "a"), keyed("trial", "a")];
+      const answer = limiter.limitAll(calls);
+      for (const call of calls) call.key = "b";
+      await answer;
+    }
+    expect(await limiter.check("api", { config: policies.configOf("api"), key: "a" })).toMatchObject({ retryAfter: MINUTE });
+    expect(await limiter.check("trial", { config: policies.configOf("trial"), key: "a" })).toMatchObject({ value: 7 });
+  });
+
   test("does not block in shadow mode, of the rule or of the middleware", async () => {
     for (const { send, policies } of [
       start([rule("api", 1, { block, shadow: true })], store()),
