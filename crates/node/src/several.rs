@@ -89,7 +89,7 @@ fn take_all(
     with_limits(|known| {
         let mut members = Vec::with_capacity(requests.len());
         for ((limit, key), numbers) in limits.iter().zip(keys.iter()).zip(requests) {
-            let kept = known.get(*limit as usize).and_then(Option::as_ref).ok_or(BROKEN)?;
+            let kept = known.get(*limit as usize).ok_or(BROKEN)?;
             members.push(Member::new(&kept.limit, key, numbers[0], numbers[1] == 1.0));
         }
         store.take_all(&members, now, takes)

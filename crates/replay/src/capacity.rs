@@ -32,7 +32,7 @@ pub(crate) fn smallest(trace: &mut Trace, subject: &Subject, heavy: &Heavy, tabl
         let mut decider = Decider::alone(subject, policy, tables);
         // Without reserves, a key that never owed half of the deepest debt is never denied.
         let near = capacity >= guess - 1.0 && !subject.reserve;
-        let matters = |record: &Record| !near || heavy.has(record.key(subject.key));
+        let matters = |record: &Record| !near || heavy.has(record.key(subject.scope.key));
         let denied = count_denied(trace, &mut decider, 0, matters)?;
         exact &= decider.evicted() == 0;
         Ok(denied == 0)

@@ -20,7 +20,7 @@ impl Meter {
     fn new(table: &Table, subject: &Subject, policy: Policy) -> Meter {
         let limit = Limit::new(table.secret(), &subject.name, policy);
         let shadow = subject.scope.shadow;
-        Meter { limit, number: subject.number, key: subject.key, reserve: subject.reserve, shadow }
+        Meter { limit, number: subject.number, key: subject.scope.key, reserve: subject.reserve, shadow }
     }
 
     fn key<'a>(&self, record: &'a Record) -> Option<&'a [u8]> {

@@ -11,11 +11,6 @@ const SHOWN: usize = 5;
 /// Bytes of a file that its format is recognised by.
 const HEAD: usize = 1 << 18;
 
-/// Receives each request.
-pub(crate) trait Visit {
-    fn visit(&mut self, record: &Record) -> Result<(), Error>;
-}
-
 pub(crate) struct Reader {
     wanted: Wanted,
     format: Option<Format>,
@@ -52,7 +47,7 @@ impl Reader {
     }
 
     /// Begins a file, and ends the previous one.
-    pub(crate) fn begin(&mut self, name: &str, visit: &mut impl Visit) -> Result<(), Error> {
+    pub(crate) fn begin(&mut self, name: &str, visit: impl FnMut(&Record) -> Result<(), Error>) -> Result<(), Error> {
         self.end_file(visit)?;
         self.file = Some(File {
             name: name.to_owned(),
@@ -68,7 +63,7 @@ impl Reader {
     }
 
     /// Reads the lines that end in this chunk of the file.
-    pub(crate) fn push(&mut self, chunk: &[u8], visit: &mut impl Visit) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, chunk: &[u8], visit: impl FnMut(&Record) -> Result<(), Error>) -> Result<(), Error> {
         let Some(mut file) = self.file.take() else {
             return Err(Error::Option("a chunk belongs to a file: call `begin` before `push`".to_owned()));
         };
@@ -81,7 +76,7 @@ impl Reader {
     }
 
     /// Summary of all files; an error where there is no request.
-    pub(crate) fn end(&mut self, visit: &mut impl Visit) -> Result<Read, Error> {
+    pub(crate) fn end(&mut self, visit: impl FnMut(&Record) -> Result<(), Error>) -> Result<Read, Error> {
         self.end_file(visit)?;
         let read = std::mem::take(&mut self.read);
         if read.requests == 0 {
@@ -98,7 +93,7 @@ impl Reader {
     }
 
     /// Ends the file, if there is one.
-    pub(crate) fn end_file(&mut self, visit: &mut impl Visit) -> Result<(), Error> {
+    pub(crate) fn end_file(&mut self, visit: impl FnMut(&Record) -> Result<(), Error>) -> Result<(), Error> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         file.lines.end();
         self.split_lines(&mut file, visit)?;
@@ -135,7 +130,11 @@ impl Reader {
         Ok(())
     }
 
-    fn split_lines(&mut self, file: &mut File, visit: &mut impl Visit) -> Result<(), Error> {
+    fn split_lines(
+        &mut self,
+        file: &mut File,
+        mut visit: impl FnMut(&Record) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         if file.splitter.is_none() {
             self.detect(file)?;
         }
@@ -166,7 +165,7 @@ impl Reader {
             match split.and_then(|_| self.wanted.record(fields, record)) {
                 Ok(()) => {
                     self.note(record);
-                    visit.visit(record)?;
+                    visit(record)?;
                 }
                 Err(why) => self.bad(name, *number, text, why),
             }

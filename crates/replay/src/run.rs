@@ -9,7 +9,7 @@ use crate::html;
 use crate::inline;
 use crate::key;
 use crate::options::Options;
-use crate::reader::{Reader, Visit};
+use crate::reader::Reader;
 use crate::report::{LimitReport, Report, Suggestion, WorstKey};
 use crate::subject::{Subject, subjects};
 use crate::suggest::propose;
@@ -60,7 +60,7 @@ struct Sink {
     open: bool,
 }
 
-impl Visit for Sink {
+impl Sink {
     #[inline]
     fn visit(&mut self, record: &Record) -> Result<(), Error> {
         if !self.open {
@@ -82,7 +82,7 @@ impl Replay {
         options.budget.as_deref().map(inline::share).transpose()?;
         let mut slots = Slots::new(options.time.as_deref());
         let (limits, notes) = subjects(options, &mut slots)?;
-        let names = limits.iter().map(|limit| slots.key_names(limit.key)).collect();
+        let names = limits.iter().map(|limit| slots.key_names(limit.scope.key)).collect();
         let keys = slots.keys();
         let open = limits.iter().any(|limit| limit.open);
         let sink = Sink { tally: Tally::new(&limits, tables)?, writer: Writer::new(spool), open };
@@ -96,7 +96,7 @@ impl Replay {
     /// # Errors
     /// Where the end of the previous file is wrong: as [`Replay::push`].
     pub fn begin(&mut self, name: &str) -> Result<(), Error> {
-        self.reader.begin(name, &mut self.sink)
+        self.reader.begin(name, |record| self.sink.visit(record))
     }
 
     /// Decides the requests of the next bytes of the file, unpacked, in chunks of any size.
@@ -104,7 +104,7 @@ impl Replay {
     /// # Errors
     /// Where the file has no known format, or the spool fails. A bad line is counted instead.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
-        self.reader.push(chunk, &mut self.sink)
+        self.reader.push(chunk, |record| self.sink.visit(record))
     }
 
     /// Ends the file: its last line needs no end of line, and a short file is read here.
@@ -112,7 +112,7 @@ impl Replay {
     /// # Errors
     /// As [`Replay::push`].
     pub fn end(&mut self) -> Result<(), Error> {
-        self.reader.end_file(&mut self.sink)
+        self.reader.end_file(|record| self.sink.visit(record))
     }
 
     /// Requests so far.
@@ -127,7 +127,7 @@ impl Replay {
     /// Where no line is a request, or the spool fails.
     pub fn finish(self) -> Result<Replayed, Error> {
         let Replay { mut reader, mut sink, mut limits, names, keys, mut notes, budget, chart, tables } = self;
-        let read = reader.end(&mut sink)?;
+        let read = reader.end(|record| sink.visit(record))?;
         notes.extend(reader.notes());
         let Sink { mut tally, writer, open } = sink;
         let mut trace = writer.finish(limits.len(), keys)?;

@@ -3,7 +3,7 @@
 /// The requests that a limit applies to, and their cost.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    /// As the limit's.
+    /// Index of its key in the record; `None`: all requests share the limit.
     pub(crate) key: Option<usize>,
     /// Slots, and the text that each must hold.
     pub(crate) matches: Vec<(usize, String)>,

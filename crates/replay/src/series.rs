@@ -76,7 +76,7 @@ impl Series {
 
 /// The busiest step of a fixed width.
 pub(crate) struct Peak {
-    width_ms: f64,
+    pub(crate) width_ms: f64,
     /// The latest steps, at their index modulo the length. A step later than all of them overwrites the oldest.
     latest: Vec<(f64, f64)>,
     pub(crate) at: f64,

@@ -17,8 +17,6 @@ pub(crate) struct Subject {
     /// Index of its count in the record.
     pub(crate) number: usize,
     pub(crate) name: String,
-    /// Index of its key in the record; `None`: all requests share the limit.
-    pub(crate) key: Option<usize>,
     /// Whether its key is that of a rule of a policy document.
     pub(crate) rule: bool,
     pub(crate) policy: Policy,
@@ -70,7 +68,7 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
             return Err(Error::Option(format!("two limits have the name {name:?}")));
         }
         let number = subjects.len();
-        subjects.push(Subject { number, name, key, rule: false, policy, reserve: false, open, scope });
+        subjects.push(Subject { number, name, rule: false, policy, reserve: false, open, scope });
         Ok(())
     };
     for (i, text) in options.limits.iter().enumerate() {
@@ -135,7 +133,6 @@ fn of_rule(
     Ok(Subject {
         number,
         name: rule.name.clone(),
-        key,
         rule: is_own,
         policy: Policy::new(&config_of(&rule.limit.policy)).map_err(input)?,
         reserve: rule.reserve,

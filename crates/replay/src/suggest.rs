@@ -77,7 +77,7 @@ impl Sample {
         let mut numbers: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut sample = Sample { requests: Vec::new(), starts: Vec::new() };
         trace.each(|record| {
-            let key = record.key(subject.key);
+            let key = record.key(subject.scope.key);
             let bytes = key.unwrap_or_default();
             let count = record.counts[subject.number];
             if !count.is_nan() && (share >= 1.0 || drawn(bytes) < share) {

@@ -32,7 +32,7 @@ pub(crate) struct Tally {
     waits: Histogram<u64>,
     longest_wait: f64,
     pub(crate) series: Series,
-    peaks: [(f64, Peak); 2],
+    peaks: [Peak; 2],
 }
 
 impl Tally {
@@ -43,7 +43,7 @@ impl Tally {
         Ok(Tally {
             decider: Decider::new(subjects, tables),
             debts: Debts::new(subjects, tables),
-            keys: subjects.iter().map(|subject| subject.key).collect(),
+            keys: subjects.iter().map(|subject| subject.scope.key).collect(),
             applied: vec![false; subjects.len()],
             denied_by: vec![0; subjects.len()],
             tops: subjects.iter().map(|_| Top::new(COUNTED)).collect(),
@@ -55,7 +55,7 @@ impl Tally {
             waits,
             longest_wait: 0.0,
             series: Series::new(),
-            peaks: [SECOND, MINUTE].map(|width| (width, Peak::new(width))),
+            peaks: [SECOND, MINUTE].map(Peak::new),
         })
     }
 
@@ -67,7 +67,7 @@ impl Tally {
         let ok = decided.ok;
         self.tokens += count;
         self.series.add(*now, count, ok);
-        for (_, peak) in &mut self.peaks {
+        for peak in &mut self.peaks {
             peak.add(*now, count);
         }
         for (limit, decision) in decided.decisions {
@@ -120,7 +120,7 @@ impl Tally {
     }
 
     pub(crate) fn peaks(&self) -> Vec<PeakReport> {
-        let report = |(width, peak): &(f64, Peak)| PeakReport { width: *width, at: peak.at, tokens: peak.tokens };
+        let report = |peak: &Peak| PeakReport { width: peak.width_ms, at: peak.at, tokens: peak.tokens };
         self.peaks.iter().map(report).collect()
     }
 }
