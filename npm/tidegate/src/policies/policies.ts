@@ -29,11 +29,24 @@ export interface PoliciesOptions<R, S extends Store> extends LimiterOptions<S> {
 export interface PolicyRequest {
   /** The client's key, for `ip:address`: the result of `clientIp` of `tidegate/http`. */
   readonly address?: string | undefined;
+  /** A `Headers`, or an object of them; names in any case. */
   readonly headers?: Incoming["headers"];
   /** Including the query. */
   readonly url?: string | undefined;
   /** Claims of a verified token. */
   readonly claims?: object | null | undefined;
+}
+
+/** By names in lower case: an event of API Gateway v1 has those that the client wrote. Texts of one name are listed. */
+function lowered(headers: Incoming["headers"]): Incoming["headers"] {
+  const { get } = Object(headers) as { get?: unknown };
+  if (typeof get === "function" || !Object.keys(Object(headers)).some((name) => /[A-Z]/.test(name))) return headers;
+  const texts = new Map<string, unknown[]>();
+  for (const [name, text] of Object.entries(headers as object)) {
+    const lower = name.toLowerCase();
+    texts.set(lower, [...(texts.get(lower) ?? []), text].flat());
+  }
+  return Object.fromEntries(texts);
 }
 
 const CLAIMS = "a function that returns the claims of a verified token";
@@ -154,7 +167,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
         address,
       );
     };
-    const taken = select(this.#rules, { headers, url }, claims, clientKey);
+    const taken = select(this.#rules, { headers: lowered(headers), url }, claims, clientKey);
     return taken.length === 0 ? undefined : this.limiter.limitAll(taken);
   }
 

@@ -100,6 +100,17 @@ describe("which rules", () => {
     expect(took(request([]))).toEqual(["api 4"]);
   });
 
+  test("names of headers are read in any case, as in an event of API Gateway v1: writing one differently avoids no rule", () => {
+    const cost = { source: "header:x-cost", default: 1, max: 5 } as const;
+    const { took } = start({ rules: [rule({ match: { "header:x-a": "1" }, limit_keys: ["header:X-Key"], cost })] });
+    const key = { "x-a": "1", "x-key": "a" };
+    expect(took({ headers: { "X-A": "1", "X-KEY": "a", "X-Cost": "3" } })).toEqual(["api 7"]);
+    expect(took({ headers: { "X-A": "2", "X-Cost": "x", ...key } })).toEqual(["api 6"]);
+    expect(took({ headers: { "X-Key": "b", ...key } })).toEqual(["api 9"]);
+    const ponyfill = { ownKeys: ["X-A"], get: (name: string) => new Headers(key).get(name) };
+    expect(took({ headers: ponyfill })).toEqual(["api 5"]);
+  });
+
   test("a repeated parameter is an absent part of a key: repeating another's value takes none of its tokens", () => {
     const { took } = start({ rules: [rule({ limit_keys: ["query:user"] })] });
     const urls = ["/?user=a", "/?user=a&user=a", "/?user=b&user=a", "/"];
