@@ -20,4 +20,4 @@ for _ in range(4):
     if decision["ok"]:
         print("200", decision["remaining"], "left")
     else:
-        print("429", decision["headers"]["Retry-After"], "s")
+        print("429", decision["headers"].get("Retry-After"), "s")  # None while the store fails
