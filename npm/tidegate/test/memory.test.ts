@@ -24,6 +24,15 @@ describe("maxKeys", () => {
     expect(bytes).toBeLessThan(100 * 32 * 4);
   });
 
+  test("a flood evicts none of the keys that are full later, which are half of a table of many samples", () => {
+    const store = memory({ maxKeys: 10_000 });
+    const clock = fakeClock();
+    const limits = defineLimits({ bucket }, { store, now: clock.now });
+    for (let i = 0; i < 5000; i++) limits.limit("bucket", { key: `debtor ${i}`, count: 10 });
+    for (let i = 0; i < 100_000; i++) limits.limit("bucket", { key: `flood ${i}` });
+    for (let i = 0; i < 5000; i++) expect(limits.getValue("bucket", { key: `debtor ${i}` }).value).toBe(0);
+  });
+
   test("a flood of equally drained keys evicts a debtor, and each eviction is counted", () => {
     const store = memory({ maxKeys: 100 });
     const clock = fakeClock();
