@@ -334,7 +334,9 @@ describe.each([
       for (const call of calls) call.key = "b";
       await answer;
     }
-    expect(await limiter.check("api", { config: policies.configOf("api"), key: "a" })).toMatchObject({ retryAfter: MINUTE });
+    expect(await limiter.check("api", { config: policies.configOf("api"), key: "a" })).toMatchObject({
+      retryAfter: MINUTE,
+    });
     expect(await limiter.check("trial", { config: policies.configOf("trial"), key: "a" })).toMatchObject({ value: 7 });
   });
 
