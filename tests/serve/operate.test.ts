@@ -67,6 +67,20 @@ describe("a reload", () => {
     expect(await capacityOf(service)).toBe(5);
   });
 
+  test("of a file that could not be read once, as while it is locked or the process has no file handles left", async () => {
+    // Its first two reads with the new capacity.
+    const fails = "if(String(text).includes('\"capacity\":5')&&++reads<3)throw Error('EMFILE')";
+    const hook = `import fs from 'node:fs';import{syncBuiltinESMExports}from'node:module';const{readFileSync}=fs;let reads=0;
+      fs.readFileSync=(...args)=>{const text=readFileSync(...args);${fails};return text};syncBuiltinESMExports()`;
+    const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(hook)}`;
+    await using service = await serving(POLICIES, [], { NODE_OPTIONS });
+    replace(service, JSON.stringify(withCapacity(5)));
+    await service.logged("policies reloaded");
+    expect(await capacityOf(service)).toBe(5);
+    const failed = service.log().filter(({ event }) => event === "policies not reloaded");
+    expect(failed.map((line) => line["mistakes"])).toEqual([["EMFILE"]]);
+  });
+
   test("signals that come at one time, as while large policies are read, are one reload", async () => {
     const hangups = "process.on('SIGUSR2',()=>{for(const{}of'five!')process.emit('SIGHUP')})";
     await using service = await serving(POLICIES, [], { NODE_OPTIONS: `--import=data:text/javascript,${hangups}` });

@@ -75,6 +75,8 @@ export class PolicyFile {
   readonly #settings: PolicySettings;
   /** The version of the file that was read last, also where it had mistakes. */
   #seen: string;
+  /** Why the last read failed, where it did, such as for want of file handles. */
+  #unread: string | undefined;
 
   /** Reads the file. Throws where it cannot be read, and a `PolicyError` where it has mistakes. */
   constructor(path: string, settings: PolicySettings) {
@@ -100,31 +102,37 @@ export class PolicyFile {
     this.limiter = observe(this.console?.limits ?? this.policies.limiter, observer);
   }
 
-  /** Reads the file again. With a mistake in it, the old policies stay in force, and the mistakes are logged. */
+  /** Reads the file again. With a mistake in it, or unread, the old policies stay in force, and the reason is logged. */
   reload(reason: "file changed" | "SIGHUP"): void {
     const { log, reloaded } = this.#settings;
     let ok = true;
     // Before the file is read: a change meanwhile is another version.
     this.#seen = versionOf(this.path);
+    const unread = this.#unread;
+    this.#unread = undefined;
     try {
       this.policies.reload(readFileSync(this.path, "utf8"));
       log.info("policies reloaded", { reason, file: this.path, rules: this.policies.names });
     } catch (error) {
       ok = false;
+      const mistakes = mistakesIn(error);
+      if (mistakes === undefined) this.#unread = messagesOf(error);
+      // Logged before: it is tried again until it can be read.
+      if (mistakes === undefined && this.#unread === unread && reason === "file changed") return;
       log.error("policies not reloaded", {
         reason,
         file: this.path,
-        mistakes: mistakesIn(error) ?? [messagesOf(error)],
+        mistakes: mistakes ?? [this.#unread],
         message: "the old policies stay in force",
       });
     }
     reloaded(ok);
   }
 
-  /** Reloads when the file changes, also where it is replaced or is a link that is (Kubernetes). Returns what ends it. */
+  /** Reloads when the file changes, also where it is replaced or is a link that is (Kubernetes), until it is read. Returns what ends it. */
   watch(): () => void {
     const timer = setInterval(() => {
-      if (versionOf(this.path) !== this.#seen) this.reload("file changed");
+      if (this.#unread !== undefined || versionOf(this.path) !== this.#seen) this.reload("file changed");
     }, INTERVAL);
     return () => clearInterval(timer);
   }
