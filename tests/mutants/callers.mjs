@@ -70,7 +70,7 @@ export const CALLERS = [
   one("limiter/adaptive.ts", "this.#bad > tolerance * this.#ended", "this.#bad >= tolerance * this.#ended", ADAPTIVE),
   one("limiter/adaptive.ts", "Math.max((rate * burst) / period, 1)", "(rate * burst) / period", ADAPTIVE),
   one("limiter/adaptive.ts", "if (lasted < 0) this.#sent.clear();\n    else ", "", ADAPTIVE),
-  one("limiter/budget.ts", "await settle(actual ?? 0);", "await settle(actual ?? estimate);", BUDGET),
+  one("limiter/budget.ts", "await settle(actual ?? 0).catch", "await settle(actual ?? estimate).catch", BUDGET),
   one("limiter/budget.ts", "await settle(actual ?? estimate);", "await settle(actual ?? 0);", BUDGET),
   one("limiter/budget.ts", "    await settle(0);\n", "", BUDGET),
   one("limiter/budget.ts", "    throwIfAborted(signal);\n    value", "    value", BUDGET),

@@ -69,6 +69,15 @@ describe.each<[string, () => Store | undefined]>([
     expect(await left()).toEqual([860, 4860]);
   });
 
+  test("work that fails rejects with its error, where the store fails at the settlement, too", async () => {
+    const { limits } = budget(make());
+    const give = () => Promise.reject(new Error("the transaction has ended"));
+    const failing = Object.assign(Object.create(limits), { give }) as typeof limits;
+    const options = { limits: BOTH, estimate: 1 };
+    await expect(spend(failing, options, () => Promise.reject(new Error("overloaded")))).rejects.toThrow("overloaded");
+    await expect(spend(failing, options, ({ used }) => used(0))).rejects.toThrow("the transaction has ended");
+  });
+
   test("an invalid argument throws before tokens are taken, at the call that has it", async () => {
     const { limits, left } = budget(make());
     for (const estimate of [Number.NaN, -1, 1e308, "1" as never]) {

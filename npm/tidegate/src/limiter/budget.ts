@@ -122,7 +122,8 @@ export async function spend<T, N extends string>(
     throwIfAborted(signal);
     value = await work({ used, decided });
   } catch (error) {
-    await settle(actual ?? 0);
+    // What it rejects with is the reason, where the host's transaction, and so the settlement, fails with it.
+    await settle(actual ?? 0).catch(() => {});
     throw error;
   }
   await settle(actual ?? estimate);
