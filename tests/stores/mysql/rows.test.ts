@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { drizzle } from "drizzle-orm/mysql2";
 import { createPool as createMariadbPool } from "mariadb";
+import { createPoolCluster as createCallbackCluster } from "mysql2";
 import { createPool, createPoolCluster } from "mysql2/promise";
 import { describe, expect, test } from "vitest";
 import { defineLimits } from "tidegate";
@@ -188,7 +189,8 @@ test("a mariadb pool of before 3.3 with namedPlaceholders, which then takes no `
 test("a pool of a cluster is a client, and the cluster an error that says so", async () => {
   const cluster = createPoolCluster();
   cluster.add("primary", fixture.server.options);
-  expect(() => mysql(cluster as never)).toThrow("got a cluster of pools; pass that of its primary: cluster.of");
+  const message = 'got a cluster of pools; pass cluster.of("name") of its primary, from mysql2/promise or mariadb';
+  for (const made of [cluster, createCallbackCluster()]) expect(() => mysql(made as never)).toThrow(message);
   const store = mysql(cluster.of("primary"), { table: "cluster" });
   const limiter = defineLimits(limits, { timeout: 60_000, store, log: false });
   for (const ok of [true, true, false]) expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok });

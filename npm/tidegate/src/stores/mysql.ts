@@ -178,7 +178,8 @@ function queryOf(client: MysqlLike): Query {
   const { promise, query, execute, batch, of } = Object(client) as Record<string, unknown>;
   // A cluster of mysql2 has a `query`, too, which fails.
   if (typeof of === "function") {
-    throw new InputError("client", CLIENTS, client, 'a cluster of pools; pass that of its primary: cluster.of("name")');
+    const instead = 'cluster.of("name") of its primary, from mysql2/promise or mariadb';
+    throw new InputError("client", CLIENTS, client, `a cluster of pools; pass ${instead}`);
   }
   const isPromised =
     typeof query === "function" &&
