@@ -280,6 +280,23 @@ test("a client whose first connection fails connects again once the server is up
   await new Promise((resolve) => proxy.close(resolve));
 });
 
+test("a pool without a free connection fails the calls that wait for one, alone", async () => {
+  const client = server.connect({ maxPoolSize: 1, waitQueueTimeoutMS: 50 });
+  const limits = limitsOn("full", client, 500);
+  await limits.check("login", { key: "k" });
+  server.signal("SIGSTOP");
+  const other = client.db("limits").collection("other").findOne();
+  const denied = await Promise.all([1, 2, 3, 4, 5].map((key) => limits.limit("login", { key: `${key}` })));
+  server.signal("SIGCONT");
+  const message = expect.stringMatching(
+    /: not stored in \d+ attempts?: the pool is full: Timed out while checking out/,
+  );
+  for (const { cause } of denied) expect(cause).toMatchObject({ scope: "key", message });
+  await other;
+  expect(await limitsOn("full", client).limit("login", { key: "k" })).toMatchObject({ ok: true });
+  await client.close();
+});
+
 test("a server that stops: calls past their deadline take nothing when it continues", async () => {
   await limitsOn("stopped").limit("login", { key: "k" });
   const client = server.connect();

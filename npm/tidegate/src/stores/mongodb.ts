@@ -6,7 +6,7 @@
 import type { ClientSession, Collection, MongoClient } from "mongodb";
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkSettings } from "../limit/checks.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
+import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { connectedBy } from "./connecting.ts";
@@ -98,7 +98,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
         () => rows,
         (error: unknown) => {
           created = undefined;
-          throw error;
+          return unlessFull(error);
         },
       );
     return created;
@@ -128,7 +128,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
     async read(ids, until) {
       const rows = await ready();
       const find = (within: Within) => rows.find({ _id: { $in: ids.map(wellFormed) } }, within).toArray();
-      const found = await (ids.length === 1 ? find(before(until)) : inTransaction(until, find));
+      const found = await (ids.length === 1 ? find(before(until)) : inTransaction(until, find)).catch(unlessFull);
       const byId = new Map(found.map((row) => [row._id, row]));
       return ids.map((id) => {
         const row = byId.get(wellFormed(id));
@@ -147,17 +147,23 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
         for (const change of changes) if (!(await swapOne(rows, change, within))) return false;
         return true;
       };
-      return changes.length === 1 ? all(before(until)) : inTransaction(until, all);
+      return (changes.length === 1 ? all(before(until)) : inTransaction(until, all)).catch(unlessFull);
     },
     unanswered: { write: LOCKED },
     busy(error) {
       const { code, errorLabels } = Object(error) as { code?: unknown; errorLabels?: unknown };
-      if (code === DUPLICATE_KEY || code === WRITE_CONFLICT) return "entries";
+      if (error instanceof KeyError || code === DUPLICATE_KEY || code === WRITE_CONFLICT) return "entries";
       // Also where the connection ends inside a transaction.
       return Array.isArray(errorLabels) && errorLabels.includes("TransientTransactionError") ? "database" : undefined;
     },
   });
   return connectedBy(ready, store);
+}
+
+/** With `waitQueueTimeoutMS` the driver gives up on a connection of its pool: it has sent nothing. */
+function unlessFull(error: unknown): never {
+  const isFull = Object(error).name === "MongoWaitQueueTimeoutError";
+  throw isFull ? new KeyError(`the pool is full: ${messageOf(error)}`, false) : error;
 }
 
 /** Options of one operation. */
