@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { listLines } from "../../src/cli/commands/top.ts";
+import { type Pages, postgresKeys, redisKeys } from "../../src/cli/stored-keys.ts";
 import { tidegate } from "./terminal.ts";
 
 const rule = { name: "api", limit_keys: [], algorithm: "token_bucket", algorithm_config: { rps: 1, burst: 2 } };
@@ -11,6 +12,19 @@ const FILES = {
 const STORE = ["--store", "redis://127.0.0.1:1"];
 const ON = [...STORE, "--policy", "p.json"];
 const NUMBERS = [...STORE, "--rate", "1", "--period", "1s"];
+
+afterEach(() => void vi.useRealTimers());
+
+const silent = () => new Promise<unknown>(() => {});
+test.each<[string, () => Pages]>([
+  ["redis", () => redisKeys({ eval: silent, evalsha: silent })],
+  ["postgres", () => postgresKeys({ unsafe: silent })],
+])("%s: a server that does not return a page is an error after ten seconds", async (_, keys) => {
+  vi.useFakeTimers();
+  const failed = expect(keys()[Symbol.asyncIterator]().next()).rejects.toThrow("no page of keys within 10 s");
+  await vi.advanceTimersByTimeAsync(10_000);
+  await failed;
+});
 
 test("the list, as a person reads it", () => {
   const row = { name: "api", value: -14.00049, limit: 3, resetAt: 0, ok: false, retryAt: 1, retryAfter: 899_000 };
