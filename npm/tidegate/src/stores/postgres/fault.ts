@@ -27,7 +27,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   "26000": NO_PREPARE,
   "25006": PRIMARY,
   "42501": "the role needs the GRANTs of the guide, and the table no row-level security",
-  "57014": "set the role's statement_timeout above the limiter's timeout",
+  "57014": "where the reason is the role's statement_timeout, set it above the limiter's timeout",
 };
 
 /** The meaning of a failed statement. */
