@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { here as machine, packageOf } from "../../npm/tidegate/src/engine/addon.ts";
 import { forTests, install, type Installed, root } from "../packaging/installed.ts";
-import { vectors } from "../stores/vectors.ts";
+import { few, vectors } from "../stores/vectors.ts";
 import { invalidJson } from "./invalid.ts";
 
 const documents = fileURLToPath(new URL("../policies/", import.meta.url));
@@ -18,6 +18,7 @@ export function project(runtime: string): Installed {
   }
   cpSync(join(here, "../threads/worker.mjs"), join(user.folder, "threads.mjs"));
   user.write("vectors.js", `export default ${JSON.stringify(vectors)};\n`);
+  user.write("few.js", `export default ${JSON.stringify(few)};\n`);
   const [valid, invalid] = ["valid", "invalid"].map((name) => readFileSync(join(documents, `${name}.json`), "utf8"));
   // As JSON text: in an object literal `__proto__` would not be a field.
   const exported = { valid, invalid };

@@ -1,7 +1,7 @@
 // The store suite on IndexedDB, with a database per test, which the tests read directly.
 import { webStorage } from "tidegate/web-storage";
+import vectors from "./few.js";
 import { report } from "./report.js";
-import vectors from "./vectors.js";
 
 const names = new WeakMap();
 let stores = 0;

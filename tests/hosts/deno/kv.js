@@ -1,7 +1,7 @@
 // The store suite on Deno KV, with a prefix per test.
 import { denoKv } from "tidegate/deno-kv";
+import vectors from "./few.js";
 import { report } from "./report.js";
-import vectors from "./vectors.js";
 
 const kv = await Deno.openKv(Deno.args[0]);
 const prefixes = new WeakMap();

@@ -1,9 +1,9 @@
-// The file store: every vector and the store suite, each on a folder of its own below the one in the first argument.
+// The file store: a part of the vectors and the store suite, each on a folder of its own below the one in the first argument.
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { file } from "tidegate/file";
+import vectors from "./few.js";
 import { report } from "./report.js";
-import vectors from "./vectors.js";
 
 const [, , place] = process.argv;
 // Each history begins at an earlier clock than the one before it ends, and where a folder dropped a state, its fresh keys are
