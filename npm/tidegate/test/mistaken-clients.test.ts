@@ -43,6 +43,10 @@ describe("a store", () => {
   const DENO = "`kv` must be an open database, such as await Deno.openKv(); got ";
   const MEMCACHED =
     "`client` must be a Memcached client that can compare and swap: one that `memcached` or `memcache-client` makes; got ";
+  // Also its connection has `execute` and `transactional`.
+  const entities = { execute() {}, begin() {}, transactional() {}, getUnitOfWork() {} };
+  const MIKRO_ORM =
+    "MikroORM's EntityManager; pass { query } on the Kysely of its fork, or of the transaction, as in the guide on PostgreSQL";
   const url = "redis://localhost";
   throwEach([
     ["ioredis: its class", () => redis(any(Redis)), `${REDIS}the class Redis; pass one that is made: new Redis(…)`],
@@ -90,6 +94,12 @@ describe("a store", () => {
       "PostgreSQL: TypeORM's manager outside a transaction",
       () => postgres(any({ query() {} })).within(any({ query() {}, getTreeRepository() {} })),
       IN_TRANSACTION,
+    ],
+    ["PostgreSQL: MikroORM's EntityManager", () => postgres(any(entities)), POSTGRES + MIKRO_ORM],
+    [
+      "PostgreSQL: that of a transaction",
+      () => postgres(any({ query() {} })).within(any(entities)),
+      POSTGRES + MIKRO_ORM,
     ],
     ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}"QUOTAS"`],
     ["Workers KV: all of env", () => workersKv(any({ QUOTAS: {} })), `${KV}an object with QUOTAS`],
@@ -146,6 +156,11 @@ describe("a store", () => {
       "SQLite: Drizzle's database that has `execute`, as on PostgreSQL",
       () => sqlite(any({ execute() {}, $client: {} })),
       `${SQLITE}a database of Drizzle; pass its \`$client\``,
+    ],
+    [
+      "SQLite: MikroORM's EntityManager",
+      () => sqlite(any(entities)),
+      `${SQLITE}MikroORM; pass a database of its driver`,
     ],
     ["SQLite: a pool of mysql2", () => sqlite(any(mysql2.createPool({}))), SQLITE + MYSQL],
     [

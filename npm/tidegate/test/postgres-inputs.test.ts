@@ -33,7 +33,11 @@ describe("a wrong argument is an InputError that names it", () => {
     ["postgres(client, [])", () => postgres(client, any([])), `${storing}an object`],
     ["within(null)", () => store.within(any(null)), `${aClient}null`],
     ["within(function)", () => store.within(any(() => {})), `${aClient}a function`],
-    ["postgres(sequelize)", () => postgres(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
+    [
+      "postgres(sequelize)",
+      () => postgres(any(sequelize)),
+      'Sequelize; pass { query: (text, bind) => sequelize.query(text, { bind, type: "SELECT", transaction: null }) }',
+    ],
     ["migrate(sequelize)", () => migrate(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
     ["postgres(kysely)", () => postgres(any(kysely)), `${aClient}Kysely; pass { query: (text, values = []) =>`],
     ["within(kysely's tx)", () => store.within(any(kysely)), `${aClient}Kysely; pass { query:`],

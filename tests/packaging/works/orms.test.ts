@@ -59,6 +59,15 @@ const ORMS: Readonly<Record<string, string>> = {
     const orm = await MikroORM.init({ entities: [Order], clientUrl: url });
     declare const db: Kysely<object>;
     ${onOf("declare const db: Kysely")}
+    for (const em of [orm.em, orm.em.fork()]) {
+      let refused = false;
+      try {
+        postgres(em);
+      } catch {
+        refused = true;
+      }
+      if (!refused) throw new Error("an EntityManager was taken");
+    }
     const outside = on(orm.em.fork().getKysely());
     const transaction = (body: Body) => orm.em.fork().transactional((em) => body(on(em.getKysely())));
     const close = () => orm.close();`,

@@ -153,8 +153,10 @@ export class PostgresStore implements AsyncStore {
    * Throws an `InputError` where it is the client that makes transactions, such as a pool: nothing would roll back.
    */
   within(client: PostgresClient): PostgresStore {
+    // First what is no client at all, whose remedy is another.
+    const store = new PostgresStore(client, this.#options, true);
     checkTransaction(client);
-    return new PostgresStore(client, this.#options, true);
+    return store;
   }
 
   /**

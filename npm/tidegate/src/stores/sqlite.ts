@@ -120,11 +120,14 @@ interface Connection {
 
 /** The connection through this client; throws where the client is not supported. */
 function connectionTo(client: SqliteLike): Connection {
-  const { execute, prepare, batch, each, escapeId, $client } = Object(client) as Record<string, unknown>;
+  const { execute, prepare, batch, each, escapeId, transactional, $client } = Object(client) as Record<string, unknown>;
   const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1";
   // mysql2, mariadb and some databases of Drizzle have an `execute` of their own.
   if (typeof escapeId === "function") {
     throw new InputError("client", rule, client, "a client of MySQL; pass it to `mysql` of tidegate/mysql");
+  }
+  if (typeof transactional === "function") {
+    throw new InputError("client", rule, client, "MikroORM; pass a database of its driver");
   }
   if ($client !== undefined) throw notAClient(rule, client);
   if (typeof execute === "function") {

@@ -107,7 +107,16 @@ const RULE = "a PostgreSQL client, with query(text, values) or unsafe(text, valu
 
 /** ORMs and query builders that are no client, by a method of theirs, and what to pass in their place. */
 const BUILDERS = [
-  ["getQueryInterface", 'Sequelize; pass { query: (text, bind) => sequelize.query(text, { bind, type: "SELECT" }) }'],
+  [
+    "getQueryInterface",
+    // Otherwise a statement would be in the transaction of the request that sends it, with the calls of others.
+    'Sequelize; pass { query: (text, bind) => sequelize.query(text, { bind, type: "SELECT", transaction: null }) }',
+  ],
+  [
+    "getUnitOfWork",
+    // Likewise, as `orm.em` stands for the entity manager of the transaction that the code is in.
+    "MikroORM's EntityManager; pass { query } on the Kysely of its fork, or of the transaction, as in the guide on PostgreSQL",
+  ],
   ["executeQuery", "Kysely; pass { query: (text, values = []) => db.executeQuery(CompiledQuery.raw(text, values)) }"],
   ["raw", "Knex; pass pg's Pool, or { query } that writes the parameters as ?, as in the guide on PostgreSQL"],
 ] as const;
@@ -123,7 +132,7 @@ export function databaseOf(client: PostgresClient, prepare: boolean): Database {
       run: (text) => prisma.$executeRawUnsafe(text),
     };
   }
-  if (has(client, "execute") && !has(client, "query")) {
+  if (has(client, "execute") && !has(client, "query") && !has(client, "getUnitOfWork")) {
     const drizzle = client as DrizzleLike;
     if (takesNoText(drizzle)) {
       const rule = "Drizzle 0.34 or newer, or its driver, such as pg's Pool";
