@@ -45,12 +45,8 @@ function marginOf(requests: readonly PendingRequest[]): number {
   return Math.max(ROUND_TRIP, Math.min(LOCK_WAIT + ROUND_TRIP, rest / 2));
 }
 
-/** Requests on locked rows; see `locked-keys.ts`. */
-interface LockedRequests {
-  has(id: string): boolean;
-  /** Moves the requests on these rows to queues of their own; returns the others. */
-  separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[];
-}
+/** Takes the requests on these locked rows, to send them apart; returns the others. */
+type Separate = (requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown) => PendingRequest[];
 
 /**
  * How calls are carried out: by a function, in one statement. After a serialization failure: by a procedure, in transactions
@@ -58,13 +54,11 @@ interface LockedRequests {
  */
 type Way = "function" | "procedure" | "function only";
 
-/** How long a statement waits for a lock: shortly, or up to `lock` ms, as its rows are locked or the table seems to be. */
-type Wait = { readonly kind: "short" } | { readonly kind: "rows" | "table"; readonly lock: number };
-
 /** A batch on its way: what is left of it, how it is sent next, and what its statements have found. */
 interface Course {
   readonly kind: Kind;
-  readonly wait: Wait;
+  /** ms that its statement waits for a lock, where its rows are locked, or the table seems to be: else a short time. */
+  readonly lock: number | undefined;
   readonly requests: PendingRequest[];
   /** Statements that were sent for it. */
   readonly tries: number;
@@ -77,13 +71,13 @@ interface Course {
 export class Executor {
   readonly #options: QueueOptions;
   readonly #transport: Transport;
-  readonly #locked: LockedRequests;
+  readonly #separate: Separate;
   #way: Way = "function";
 
-  constructor(options: QueueOptions, locked: LockedRequests) {
+  constructor(options: QueueOptions, separate: Separate) {
     this.#options = options;
     this.#transport = new Transport(options.send, options.timeout, options.statements);
-    this.#locked = locked;
+    this.#separate = separate;
   }
 
   /** Settles every request of the batch, or moves it to the locked ones. `lock`: ms for a lock, where the rows are locked. */
@@ -92,11 +86,10 @@ export class Executor {
     const latest = performance.now() + timeout;
     // A request without a deadline has one from here on.
     if (!transaction) for (const pending of batch) pending.latest = Math.min(pending.latest, latest);
-    const wait: Wait = lock === undefined ? { kind: "short" } : { kind: "rows", lock };
-    let next: Course | undefined = { kind, wait, requests: [...batch], tries: 0, late: false, timedOut: false };
+    let next: Course | undefined = { kind, lock, requests: [...batch], tries: 0, late: false, timedOut: false };
     while (next !== undefined) {
       await overdue(next.requests);
-      const requests = stillWaiting(next.requests, next.wait.kind === "short" ? LEAST_REST : marginOf(next.requests));
+      const requests = stillWaiting(next.requests, next.lock === undefined ? LEAST_REST : marginOf(next.requests));
       if (requests.length === 0) return;
       const course: Course = { ...next, requests, tries: next.tries + 1 };
       const last = lastDeadline(requests);
@@ -125,13 +118,11 @@ export class Executor {
     }
   }
 
-  #boundsOf({ requests, wait, late }: Course): Bounds {
+  #boundsOf({ requests, lock, late }: Course): Bounds {
     const now = performance.now();
     const first = Math.min(...deadlines(requests));
     // A statement that may wait for long ends in time for the first of its requests.
-    if (wait.kind !== "short") {
-      return { lock: Math.min(wait.lock, first - now - ROUND_TRIP), undo: first - ROUND_TRIP };
-    }
+    if (lock !== undefined) return { lock: Math.min(lock, first - now - ROUND_TRIP), undo: first - ROUND_TRIP };
     const last = lastDeadline(requests);
     // Under load some request is always close to its deadline: it undoes the statement of the others once at most.
     return {
@@ -158,10 +149,9 @@ export class Executor {
   }
 
   /** Rejects the requests of a statement that failed for good. */
-  async #failed({ kind, requests, wait }: Course, fault: Fault, error: unknown): Promise<undefined> {
+  async #failed({ kind, requests, lock }: Course, fault: Fault, error: unknown): Promise<undefined> {
     if (requests.length > 1 && !this.#options.transaction && fault.ofRow) {
       // Nothing was written. Each is sent on its own, so that the one that fails fails alone.
-      const lock = wait.kind === "rows" ? wait.lock : undefined;
       for (const pending of requests) await this.execute(kind, [pending], lock);
       return;
     }
@@ -170,17 +160,12 @@ export class Executor {
     for (const pending of requests) pending.fail(fault.message, cause, scope);
   }
 
-  /** Moves the requests on locked rows. `undefined`: those are all of them. */
-  async #leaveLocked(course: Course, error: unknown): Promise<Course | undefined> {
-    const { requests, wait } = course;
-    if (wait.kind === "rows") {
-      const known = requests.flatMap(({ ids }) => ids.filter((id) => this.#locked.has(id)));
-      this.#locked.separate(requests, new Set(known), error);
-      return undefined;
-    }
+  /** Moves the requests on locked rows; the others are sent again. */
+  async #leaveLocked(course: Course, error: unknown): Promise<Course> {
+    const { requests } = course;
     const ids = await this.lockedIds(requests);
-    if (ids === undefined) return { ...course, wait: { kind: "table", lock: this.#options.timeout } };
-    return { ...course, wait: { kind: "short" }, requests: this.#locked.separate(requests, ids, error) };
+    if (ids === undefined) return { ...course, lock: this.#options.timeout };
+    return { ...course, lock: undefined, requests: this.#separate(requests, ids, error) };
   }
 
   /** After concurrent transactions: the procedure where that may help, or a pause. `undefined`: no time is left, for `reason`. */

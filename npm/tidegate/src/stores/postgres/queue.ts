@@ -4,7 +4,6 @@
  * transaction has locked leave in statements of their own, which are never all of those that may be out.
  */
 import { Executor, LOCK_WAIT, type QueueOptions } from "./executor.ts";
-import { LOCKED, type LockedKey, LockedKeys } from "./locked-keys.ts";
 import { type Kind, overdue, type PendingRequest, stillWaiting } from "./request.ts";
 
 /** Up to so many leave together, even where another statement could be sent. */
@@ -13,9 +12,17 @@ const LEAST_SHARE = 64;
 const SHORT_LOCK_WAIT = 5;
 /** ms that a statement on one locked row waits for the lock, at most. */
 const MOST_LOCK_WAIT = 80;
+/** ms until the locked rows are looked at again, where no statement waits for one. */
+const PAUSE = 20;
+/** ms for which a row counts as locked after it was last seen so. */
+const QUIET = 1000;
+/** Most rows that count as locked. */
+const MOST_ROWS = 10_000;
+/** The reason that a request on a locked row fails with. */
+const LOCKED = "the row is locked by another transaction";
 
 export class Queue {
-  readonly #locked = new LockedQueues(this);
+  readonly #locked = new LockedRows(this);
   readonly executor: Executor;
   /** The requests on rows that are not locked. */
   waiting: PendingRequest[] = [];
@@ -23,7 +30,7 @@ export class Queue {
   #scheduled = false;
 
   constructor(readonly options: QueueOptions) {
-    this.executor = new Executor(options, this.#locked);
+    this.executor = new Executor(options, (...found) => this.#locked.separate(...found));
   }
 
   add(pending: PendingRequest): void {
@@ -70,120 +77,117 @@ export class Queue {
   }
 }
 
-/** The requests on locked rows, in queues of their own, and what sends them. */
-class LockedQueues {
-  readonly #keys = new LockedKeys();
-  /** Statements that are out on locked rows. */
-  #out = 0;
-  /** Whether the last statement that was sent is one of these. */
+/** A row that another transaction has locked. */
+interface LockedRow {
+  /** `performance.now()`, ms, when it was last seen locked. */
+  readonly seenAt: number;
+  readonly cause: unknown;
+}
+
+/** The requests on rows that another transaction has locked, and what sends them: one statement at a time. */
+class LockedRows {
+  /** By id; those first that were tried longest ago. */
+  readonly #rows = new Map<string, LockedRow>();
+  /** In their order. */
+  #requests: PendingRequest[] = [];
+  /** Whether a statement of these is out, and whether the last statement of all was one. */
+  #out = false;
   #last = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #pause: ReturnType<typeof setTimeout> | undefined;
 
   /** `queue`: that of the others. */
   constructor(readonly queue: Queue) {}
 
-  has(id: string): boolean {
-    return this.#keys.has(id);
-  }
-
-  /** Gives the requests on these rows, and those that wait behind them, queues of their own; returns the others. */
+  /** Takes the requests on these rows, also those that wait behind them; returns the others. */
   separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[] {
     if (ids.size === 0) return [...requests];
-    const now = performance.now();
-    const waiting = [...ids].flatMap((id) => this.#keys.lock(id, now, cause).requests.splice(0));
+    for (const id of ids) this.#noteLocked(id, cause);
+    const later = this.#requests.splice(0);
     const others = requests.filter((pending) => !this.join(pending));
-    for (const pending of waiting) this.join(pending);
+    this.#requests.push(...later);
     this.queue.waiting = this.queue.waiting.filter((pending) => !this.join(pending));
     return others;
   }
 
+  /** Takes a request on one of the rows. `false`: it can leave with others, as a read with no request before it. */
   join(pending: PendingRequest): boolean {
-    const key = this.#keys.of(pending);
-    if (key === undefined) return false;
-    key.requests.push(pending);
-    pending.failAtDeadline(LOCKED, key.cause);
+    const { ids, reads } = pending;
+    const id = ids.find((id) => this.#rows.has(id));
+    if (id === undefined || (reads && !this.#requests.some((earlier) => earlier.ids.includes(id)))) return false;
+    this.#requests.push(pending);
+    pending.failAtDeadline(LOCKED, this.#rows.get(id)?.cause);
     return true;
   }
 
-  /** Sends requests, where some are due and a statement is left for them. */
+  /** Sends requests, where some can be and a statement is left for them. */
   send(): boolean {
-    const due = this.#due();
-    this.#last = due.length > 0;
-    if (this.#last) void this.#execute(due);
+    const { statements } = this.queue.options;
+    const { rows: busy } = this.queue.out;
+    const isOthersTurn = statements === 1 && this.#last && this.queue.waiting.length > 0;
+    this.#last = false;
+    if (this.#requests.length === 0 || this.#out || this.#pause !== undefined || isOthersTurn) return false;
+    this.#requests = stillWaiting(this.#requests);
+    const ready = this.#requests.filter(({ ids }) => !ids.some((id) => busy.has(id)));
+    this.#last = ready.length > 0;
+    if (this.#last) void this.#execute(ready);
     return this.#last;
   }
 
-  #due(): LockedKey[] {
-    const { statements, batch, transaction } = this.queue.options;
-    if (this.#keys.size === 0 || transaction || this.#out >= Math.max(1, statements - 1)) return [];
-    if (statements === 1 && this.#last && this.queue.waiting.length > 0) return [];
-    const now = performance.now();
-    const due = this.#keys.due(now, batch).filter(({ id }) => !this.queue.out.rows.has(id));
-    if (due.length === 0) this.#wake(now);
-    return due;
-  }
-
-  /** Waits for the next attempt that is not due yet. */
-  #wake(now: number): void {
-    const at = this.#keys.nextAt(now);
-    if (at === undefined || this.#timer !== undefined) return;
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = undefined;
-        this.queue.send();
-      },
-      Math.ceil(at - now),
-    );
-  }
-
-  /** One statement on locked rows, and what it says of their keys. */
-  async #execute(due: readonly LockedKey[]): Promise<void> {
+  async #execute(ready: readonly PendingRequest[]): Promise<void> {
+    this.#out = true;
     const begun = performance.now();
-    this.#out++;
-    for (const key of due) {
-      key.out = true;
-      key.requests = stillWaiting(key.requests);
+    const next = await this.#select(ready);
+    const sent = new Set(next?.batch);
+    this.#requests = this.#requests.filter((pending) => !sent.has(pending));
+    if (next !== undefined) await this.queue.execute(next, next.lock);
+    else {
+      this.#pause = setTimeout(() => {
+        this.#pause = undefined;
+        this.queue.send();
+      }, PAUSE);
     }
-    const { next, locked, alone } = await this.#select(due);
-    const sent = remove(next?.batch ?? [], due);
-    if (next !== undefined) await this.queue.execute(next, this.#lockWait(alone));
-    const now = performance.now();
-    for (const key of due) {
-      key.out = false;
-      if (!sent.has(key)) {
-        if (locked === undefined || locked.has(key.id)) this.#keys.lock(key.id, now, key.cause);
-      } else if (key.lockedAt < begun) {
-        // The statement has not found its row locked.
-        this.queue.waiting.unshift(...this.#keys.free(key, now, now - begun > LOCK_WAIT));
-      }
-      if (key.lockedAt >= begun && alone === undefined) this.#keys.pause(key, now);
-    }
-    this.#out--;
+    for (const { ids } of sent) for (const id of ids) this.#noteFree(id, begun);
+    const isLocked = ({ ids }: PendingRequest): boolean => ids.some((id) => this.#rows.has(id));
+    this.queue.waiting.unshift(...this.#requests.filter((pending) => !isLocked(pending)));
+    this.#requests = this.#requests.filter(isLocked);
+    this.#out = false;
     this.queue.schedule();
   }
 
-  /**
-   * Selects those whose rows are free by now; where none is, those of the first key, to wait for the lock. `alone` is a key
-   * whose lock was not looked at: it is the only one, and its requests wait for it. `locked`: the rows that are, if known.
-   */
-  async #select(due: readonly LockedKey[]): Promise<LockedSelection> {
+  /** Selects those whose rows are free by now; where none is, those on the row that was tried longest ago, to wait for it. */
+  async #select(ready: readonly PendingRequest[]): Promise<(Selection & { readonly lock: number }) | undefined> {
     const { statements, batch } = this.queue.options;
-    const [first] = due as [LockedKey];
-    const mayWait = statements === 1 ? [] : onOneRow(first.requests);
-    if (due.length === 1 && mayWait.length > 0) {
-      return { next: select(mayWait, batch, this.queue.out.rows), locked: undefined, alone: first };
+    const on = new Set(ready.flatMap(({ ids }) => ids));
+    const rows = [...this.#rows.keys()].filter((id) => on.has(id));
+    // A request on several rows never waits for a lock: meanwhile it would lock the others.
+    const ofFirst = ready.filter(({ ids }) => statements > 1 && ids.length === 1 && ids[0] === rows[0]);
+    let free: readonly PendingRequest[] = [];
+    if (ofFirst.length < ready.length) {
+      const locked = await this.queue.out.during([], () => this.queue.executor.lockedIds(ready));
+      for (const id of rows) if (locked?.has(id) !== false) this.#noteLocked(id);
+      if (locked !== undefined) free = ready.filter(({ ids }) => !ids.some((id) => locked.has(id)));
     }
-    const requests = due.flatMap((key) => key.requests);
-    const look = () => this.queue.executor.lockedIds(requests);
-    const locked = requests.length === 0 ? undefined : await this.queue.out.during([], look);
-    const free = locked === undefined ? [] : requests.filter(({ ids }) => !ids.some((id) => locked.has(id)));
-    return { next: select(free.length > 0 ? free : mayWait, batch, this.queue.out.rows), locked, alone: undefined };
+    const lock = free.length === 0 ? MOST_LOCK_WAIT : statements === 1 ? SHORT_LOCK_WAIT : LOCK_WAIT;
+    const next = select(free.length === 0 ? ofFirst : free, batch, this.queue.out.rows);
+    return next && { ...next, lock };
   }
 
-  /** ms that a statement waits for a lock: longer after each attempt where it is on the row of one key alone. */
-  #lockWait(alone: LockedKey | undefined): number {
-    if (alone !== undefined) return Math.min(LOCK_WAIT * 2 ** alone.attempts, MOST_LOCK_WAIT);
-    return this.queue.options.statements === 1 ? SHORT_LOCK_WAIT : LOCK_WAIT;
+  /** Notes that a row was found locked, and moves it to the end. */
+  #noteLocked(id: string, cause: unknown = this.#rows.get(id)?.cause): void {
+    this.#rows.delete(id);
+    this.#rows.set(id, { seenAt: performance.now(), cause });
+    if (this.#rows.size > MOST_ROWS) this.#rows.delete(this.#rows.keys().next().value as string);
+  }
+
+  /** Notes that a statement on a row, which began then, has ended, and moves it to the end. */
+  #noteFree(id: string, begun: number): void {
+    const row = this.#rows.get(id);
+    if (row === undefined || row.seenAt >= begun) return;
+    const now = performance.now();
+    this.#rows.delete(id);
+    // It waited for another transaction.
+    const seenAt = now - begun > LOCK_WAIT ? now : row.seenAt;
+    if (now - seenAt < QUIET) this.#rows.set(id, { ...row, seenAt });
   }
 }
 
@@ -210,36 +214,11 @@ class Out {
   }
 }
 
-/** The first requests, up to one on several rows, which never waits for a lock: meanwhile it would lock the others. */
-function onOneRow(requests: readonly PendingRequest[]): PendingRequest[] {
-  const several = requests.findIndex(({ ids }) => ids.length > 1);
-  return requests.slice(0, several < 0 ? undefined : several);
-}
-
-/** Removes the requests of a statement from the keys' queues. Returns the keys that had any of them. */
-function remove(batch: readonly PendingRequest[], keys: readonly LockedKey[]): Set<LockedKey> {
-  const sent = new Set(batch);
-  return new Set(
-    keys.filter((key) => {
-      const before = key.requests.length;
-      key.requests = key.requests.filter((pending) => !sent.has(pending));
-      return key.requests.length < before;
-    }),
-  );
-}
-
 /** The requests of one statement, and those that remain in the queue, both in their order. */
 interface Selection {
   readonly kind: Kind;
   readonly batch: PendingRequest[];
   readonly left: PendingRequest[];
-}
-
-/** A statement on locked rows. */
-interface LockedSelection {
-  readonly next: Selection | undefined;
-  readonly locked: ReadonlySet<string> | undefined;
-  readonly alone: LockedKey | undefined;
 }
 
 const kindOf = ({ reads, request }: PendingRequest): Kind =>
