@@ -1,5 +1,6 @@
 /** The options of `createFetch`, and their checks. */
-import { ANY, type Check, checkTable, FLAG, FUNCTION, integerFrom, orFunction, TOKENS } from "../limit/checks.ts";
+import { ANY, type Check, checkTable, FLAG, FUNCTION, integerFrom, orFunction } from "../limit/checks.ts";
+import { TOKENS } from "../limit/tokens.ts";
 import type { Duration } from "../limit/duration.ts";
 import type { Clock } from "./clock.ts";
 import { FRACTION } from "../limit/jitter.ts";

@@ -1,5 +1,6 @@
 /** A `fetch` that waits for tokens, and for the limits that servers report. */
-import { type Check, check, FLAG, FUNCTION, msOf, STRING, TOKENS } from "../limit/checks.ts";
+import { type Check, check, FLAG, FUNCTION, msOf, STRING } from "../limit/checks.ts";
+import { TOKENS } from "../limit/tokens.ts";
 import { jitter as spread, MAX_JITTER_MS } from "../limit/jitter.ts";
 import { notify } from "../limit/notify.ts";
 import { systemClock } from "./clock.ts";

@@ -8,8 +8,8 @@ import {
   orFunction,
   SIGNAL,
   STRING,
-  TOKENS,
 } from "../limit/checks.ts";
+import { TOKENS } from "../limit/tokens.ts";
 import type { Duration } from "../limit/duration.ts";
 import { CLOCK, type Clock } from "./clock.ts";
 import { isSemaphore, PLACES, Semaphore } from "./semaphore.ts";

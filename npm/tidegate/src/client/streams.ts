@@ -1,6 +1,7 @@
 /** Streams whose bytes or objects wait for tokens. */
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
-import { ANY, checkTable, FUNCTION, numberFrom, type Table, TOKENS } from "../limit/checks.ts";
+import { ANY, checkTable, FUNCTION, numberFrom, type Table } from "../limit/checks.ts";
+import { TOKENS } from "../limit/tokens.ts";
 import { isBytes, tagOf } from "../limit/realms.ts";
 import { SECOND } from "../limit/duration.ts";
 import { InputError, isRateLimitError } from "../limit/errors.ts";

@@ -1,6 +1,7 @@
 /** Functions that wait for their tokens. source.ts is where these come from, queue.ts runs the calls in order. */
 import { abortError } from "../limit/abort.ts";
-import { check, FUNCTION, msOf, SIGNAL, STRING, TOKENS } from "../limit/checks.ts";
+import { check, FUNCTION, msOf, SIGNAL, STRING } from "../limit/checks.ts";
+import { TOKENS } from "../limit/tokens.ts";
 import { systemClock } from "./clock.ts";
 import {
   type ArgumentsOf,

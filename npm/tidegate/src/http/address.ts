@@ -1,6 +1,6 @@
 // Written here: these lines are a tenth of the size of ipaddr.js, which the tests compare them with, and pages and Workers
 // load them.
-import { check, checkFields, fieldTable, checkObject, integerFrom } from "../limit/checks.ts";
+import { check, checkOptions, fieldTable, integerFrom } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 
 /** Settings of {@link addressKey}. */
@@ -108,8 +108,7 @@ const PREFIX = integerFrom("bits, an integer from 32 to 128", 32, 128);
 
 /** The key of an address: itself, or an IPv6 one's network with its length. */
 export function keyOf(address: Address, options: AddressOptions): string {
-  checkObject("options", options, "an object, such as { prefix: 56 }");
-  checkFields(options, OPTIONS, "an address");
+  checkOptions("an address", options, OPTIONS, "an object, such as { prefix: 56 }");
   const { prefix = 56 } = options;
   check("prefix", prefix, PREFIX);
   if (address.length === 4) return address.join(".");

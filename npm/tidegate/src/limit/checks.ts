@@ -1,5 +1,4 @@
 /** Tables of options: one row per option is its bounds, its check and the words of its error. */
-import { EXPECTS, MAX_COUNT } from "../engine/generated/bounds.ts";
 import { type Duration, inMs } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
@@ -52,7 +51,6 @@ export const orFunction = ({ expects, accepts }: Check): Check => ({
 });
 export const functionThat = (expects: string): Check => ({ expects, accepts: (value) => typeof value === "function" });
 
-export const TOKENS: Check = /* @__PURE__ */ numberFrom(EXPECTS.count, 0, MAX_COUNT);
 export const FUNCTION: Check = /* @__PURE__ */ functionThat("a function");
 export const FLAG: Check = { expects: "true or false", accepts: (value) => typeof value === "boolean" };
 export const STRING: Check = { expects: "a string", accepts: (value) => typeof value === "string" };
@@ -66,8 +64,7 @@ export const SIGNAL: Check = {
 /** For an option that is checked where it is used. */
 export const ANY: Check = { expects: "", accepts: () => true };
 /** A table of options that are all checked where they are used. */
-export const fieldTable = (...names: readonly string[]): Table =>
-  Object.freeze(Object.fromEntries(names.map((name) => [name, ANY])));
+export const fieldTable = (...names: readonly string[]): Table => Object.fromEntries(names.map((name) => [name, ANY]));
 
 /** Returns the value, or throws an `InputError` that names the field. */
 export function check<T>(field: string, value: T, { expects, accepts }: Check): T {
@@ -83,6 +80,12 @@ export function checkFlag(field: string, flag: unknown): void {
 /** Throws an `InputError` unless the value is an object. */
 export function checkObject(field: string, value: unknown, expects: string): asserts value is object {
   if (typeof value !== "object" || value === null) throw new InputError(field, expects, value);
+}
+
+/** Throws where `options` is no object, or a field has no row. */
+export function checkOptions(what: string, options: unknown, table: Table, expects: string): asserts options is object {
+  checkObject("options", options, expects);
+  checkFields(options, table, what);
 }
 
 /** Throws where `options` is no object, a list or a promise, and where a field has no row, or a value that its row refuses. */

@@ -1,6 +1,6 @@
 /** The public functions of the algebra, `evaluate` and `project`, with the checks of their arguments. */
 import { algebra } from "../engine/algebra.ts";
-import { checkFields, checkFlag, fieldTable, checkObject } from "./checks.ts";
+import { checkFlag, checkOptions, fieldTable } from "./checks.ts";
 import { cached } from "./cached.ts";
 import { type Config, numberError, startNumber } from "./config.ts";
 import type { State } from "./decision.ts";
@@ -37,8 +37,7 @@ const read = (state: State | null): State | null =>
  */
 export function evaluate(state: State | null, config: Config, options: EvaluateOptions): Evaluation {
   const limit = evaluatorOf("evaluate", config);
-  checkObject("options", options, "an object with now");
-  checkFields(options, OPTIONS, "evaluate");
+  checkOptions("evaluate", options, OPTIONS, "an object with now");
   const { now, count, reserve } = options;
   const before = read(state);
   if (typeof now !== "number") throw numberError("now", now);

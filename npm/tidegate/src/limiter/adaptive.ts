@@ -17,8 +17,8 @@ import {
   msOf,
   numberFrom,
   checkObject,
-  TOKENS,
 } from "../limit/checks.ts";
+import { TOKENS } from "../limit/tokens.ts";
 import type { TokenBucketConfig } from "../limit/config.ts";
 import type { Duration } from "../limit/duration.ts";
 

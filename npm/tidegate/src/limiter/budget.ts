@@ -15,8 +15,8 @@ import {
   functionThat,
   msOf,
   SIGNAL,
-  TOKENS,
 } from "../limit/checks.ts";
+import { TOKENS } from "../limit/tokens.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import { evaluate } from "../limit/evaluate.ts";

@@ -15,7 +15,6 @@ import {
   checkKeys,
   checkLimiterOptions,
   checkNow,
-  checkOptions,
   checkRequest,
   checkRequests,
   distinct,
@@ -27,13 +26,14 @@ import {
   type LimitRequest,
   MANY,
   NONE,
+  OPTIONS,
   refuseShards,
   TARGET,
   unknownName,
   type Value,
 } from "./options.ts";
 import { type Config, numberError } from "../limit/config.ts";
-import { checkFields, checkFlag, checkObject } from "../limit/checks.ts";
+import { checkFlag, checkObject, checkOptions } from "../limit/checks.ts";
 import { follow } from "../limit/pending.ts";
 import { PLAIN, tagOf } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
@@ -188,8 +188,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   block(name: N, options: BlockOptions): Answer<S, Decision>;
   block(name: string, options: BlockOptions & { config: Config }): Answer<S, Decision>;
   block(name: string, options: BlockOptions): Answer<S, Decision> {
-    checkOptions(options, 'an object with for, such as { key, for: "15m" }');
-    checkFields(options, BLOCK, "block");
+    checkOptions("block", options, BLOCK, 'an object with for, such as { key, for: "15m" }');
     const limit = this.#limit(name, options.config);
     const call = { op: "block", limit, key: checkKey(options), count: checkFor(options.for), reserve: false } as const;
     return this.#layered.decide(call, this.#time()) as Answer<S, Decision>;
@@ -226,8 +225,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
    * `keys`: 0 to 100,000 of them. `count` is what each takes.
    */
   limitMany(name: N, keys: readonly string[], options: Pick<CallOptions, "count"> = NONE): Answer<S, Decision[]> {
-    checkOptions(options, "an object, such as { count }");
-    checkFields(options, MANY, "limitMany");
+    checkOptions("limitMany", options, MANY, "an object, such as { count }");
     const limit = this.#limit(name, undefined);
     const count = checkCount(options.count === undefined ? 1 : options.count);
     // All are checked before the first takes tokens.
@@ -319,8 +317,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   }
 
   #target(operation: string, name: string, options: KeyOptions = NONE): { limit: Limit; key: string | undefined } {
-    checkOptions(options);
-    checkFields(options, TARGET, operation);
+    checkOptions(operation, options, TARGET, OPTIONS);
     return { limit: this.#limit(name, options.config), key: checkKey(options) };
   }
 

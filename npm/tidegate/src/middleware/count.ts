@@ -1,7 +1,8 @@
 /** How many tokens a request takes: a number, or what the client states. */
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { headerIn } from "../http/client-ip.ts";
-import { check, checkFields, fieldTable, checkObject, numberFrom, TOKENS } from "../limit/checks.ts";
+import { check, checkFields, fieldTable, checkObject, numberFrom } from "../limit/checks.ts";
+import { TOKENS } from "../limit/tokens.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { Pending } from "../limit/pending.ts";

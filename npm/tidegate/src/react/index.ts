@@ -6,7 +6,8 @@
 "use client";
 
 import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
-import { type Check, check, checkTable, durationFrom, FLAG, msOf, TOKENS } from "../limit/checks.ts";
+import { type Check, check, checkTable, durationFrom, FLAG, msOf } from "../limit/checks.ts";
+import { TOKENS } from "../limit/tokens.ts";
 import type { Duration } from "../limit/duration.ts";
 import { ViewObserver } from "./view-observer.ts";
 import { type Learned, type RemoteLimits, type ServerState, STATE } from "./remote.ts";

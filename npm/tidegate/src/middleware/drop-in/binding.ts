@@ -1,5 +1,6 @@
 /** A limit in the shape of Cloudflare's rate limit binding. */
-import { checkDefined, checkLimiter, checkOptions } from "../../limiter/options.ts";
+import { checkObject } from "../../limit/checks.ts";
+import { checkDefined, checkLimiter } from "../../limiter/options.ts";
 import type { Limiter } from "../../limiter/limiter.ts";
 import { boundedKey } from "../../http/key.ts";
 
@@ -23,7 +24,7 @@ export function rateLimitBinding<N extends string>(limiter: Limiter<N>, name: N)
   checkDefined(name, limiter.names);
   return {
     async limit(options) {
-      checkOptions(options, "an object with key");
+      checkObject("options", options, "an object with key");
       const { key } = options;
       const { ok } = await limiter.limit(name, { key: boundedKey(key) });
       return { success: ok };

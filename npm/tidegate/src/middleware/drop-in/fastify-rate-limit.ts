@@ -1,5 +1,5 @@
 /** The store for @fastify/rate-limit. */
-import { checkOptions } from "../../limiter/options.ts";
+import { checkObject } from "../../limit/checks.ts";
 import { tupleKey } from "../../http/key.ts";
 import type { Store } from "../../stores/contract.ts";
 import { isPromise } from "../../limit/realms.ts";
@@ -71,7 +71,7 @@ export function fastifyRateLimitStore<S extends Store>(
     readonly #window: unknown;
 
     constructor(settings: Settings) {
-      checkOptions(settings, "the settings of @fastify/rate-limit, which calls this itself");
+      checkObject("options", settings, "the settings of @fastify/rate-limit, which calls this itself");
       if (settings.continueExceeding === true) this.#stretch = "continue";
       else if (settings.exponentialBackoff === true) this.#stretch = "backoff";
       this.#window = settings.timeWindow;
