@@ -37,7 +37,7 @@ export function checkLog(log: unknown): Lines | undefined {
 
 /** Consecutive failures after which only probes go to the node. */
 const FAILURES_TO_OPEN = 5;
-/** ms between two probes, at first and at most. */
+/** ms until the first probe, and at most between two. */
 const PROBE_AFTER = 100;
 const PROBE_AFTER_MOST = 5000;
 /** Least ms between two logged failures of a node. */
@@ -49,7 +49,7 @@ const MOST_NODES = 1000;
 interface Node {
   /** Consecutive ones. */
   failures: number;
-  /** From when the next probe may be sent, and how long to wait for the one after it. */
+  /** From when the next probe may be sent, and how long that is after the last one. */
   probeAt: number;
   wait: number;
   /** When its last failure was logged, and whether its recovery has not been logged yet. */
@@ -76,8 +76,8 @@ export class Outages {
     if (node === undefined || node.failures < FAILURES_TO_OPEN) return true;
     const now = steadyNow();
     if (now < node.probeAt) return false;
-    node.probeAt = now + node.wait;
     node.wait = Math.min(node.wait * 2, PROBE_AFTER_MOST);
+    node.probeAt = now + node.wait;
     return true;
   }
 
