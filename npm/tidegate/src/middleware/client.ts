@@ -55,6 +55,17 @@ export function clientKey(
   };
 }
 
+/** The address of a client whose limit others share, so that their waits differ; the same for those that have none. */
+export function sharerOf(incoming: Incoming, options: ClientIpOptions = {}): string {
+  const { trusted: address } = incoming;
+  try {
+    return clientIp(address === undefined || reads(options) ? incoming : { address }, options);
+  } catch {
+    // An adapter that has no address throws where it is read.
+    return "";
+  }
+}
+
 /** The key of the client's address; throws where neither the host nor the request has it. */
 function addressOf(incoming: Incoming, options: ClientIpOptions | undefined): string {
   if (incoming.headers === undefined && reads(options)) {

@@ -9,7 +9,7 @@ import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import { type LimitOptions, type LimitRequest, unknownName } from "../limiter/options.ts";
 import { type Choose, compileRules, isOne, type Taken } from "./rule.ts";
-import { clientKey, type Incoming } from "./client.ts";
+import { clientKey, type Incoming, sharerOf } from "./client.ts";
 import { bindingDecision } from "./request-decision.ts";
 import {
   type CheckedOptions,
@@ -33,11 +33,19 @@ export class Admission<R> {
   readonly #gate: Gate<R>;
   readonly #taken: readonly LimitRequest<string>[];
   readonly #request: R;
+  readonly #incoming: Incoming;
   #denied: Readonly<Record<string, string>> | undefined;
 
-  constructor(gate: Gate<R>, request: R, taken: readonly LimitRequest<string>[], decided: Decision | AllDecision) {
+  constructor(
+    gate: Gate<R>,
+    request: R,
+    incoming: Incoming,
+    taken: readonly LimitRequest<string>[],
+    decided: Decision | AllDecision,
+  ) {
     this.#gate = gate;
     this.#request = request;
+    this.#incoming = incoming;
     this.#taken = taken;
     this.#decided = decided;
     this.decision = bindingDecision(decided);
@@ -48,11 +56,13 @@ export class Admission<R> {
     return !this.decision.ok && !this.#gate.options.shadow;
   }
 
-  /** The options of a denial's wait: the jitter is that of the keys. */
+  /** The options of a denial's wait: the jitter is that of the keys, or the client's where all share the limits. */
   #spread(): RetryOptions {
-    const { jitter } = this.#gate.options;
+    const { jitter, client } = this.#gate.options;
     if (jitter.fraction === 0) return {};
-    return { jitter: { ...jitter, key: this.#taken.map(({ key = "" }) => key).join("\n") } };
+    const isShared = this.#taken.every(({ key }) => key === undefined);
+    const key = isShared ? sharerOf(this.#incoming, client) : this.#taken.map(({ key = "" }) => key).join("\n");
+    return { jitter: { ...jitter, key } };
   }
 
   /** The fields of a denied request. */
@@ -160,26 +170,31 @@ export class Gate<R> {
   }
 
   #decide(request: R, incoming: Incoming): Pending<Admission<R> | undefined> {
-    return follow(this.#choose(request, incoming), (taken) => this.#take(request, taken));
+    return follow(this.#choose(request, incoming), (taken) => this.#take(request, incoming, taken));
   }
 
-  #take(request: R, taken: Taken): Pending<Admission<R> | undefined> {
+  #take(request: R, incoming: Incoming, taken: Taken): Pending<Admission<R> | undefined> {
     if (isOne(taken)) {
       return follow(this.limiter.limit(taken.name, callOptions(taken)) as Pending<Decision>, (decided) =>
-        this.#admission(request, [taken], decided),
+        this.#admission(request, incoming, [taken], decided),
       );
     }
     if (taken.length === 0) return undefined;
     return follow(this.limiter.limitAll(taken) as Pending<AllDecision>, (decided) =>
-      this.#admission(request, taken, decided),
+      this.#admission(request, incoming, taken, decided),
     );
   }
 
-  #admission(request: R, taken: readonly LimitRequest<string>[], found: Decision | AllDecision): Pending<Admission<R>> {
+  #admission(
+    request: R,
+    incoming: Incoming,
+    taken: readonly LimitRequest<string>[],
+    found: Decision | AllDecision,
+  ): Pending<Admission<R>> {
     const { onDecision } = this.options;
     const counted = this.#countDenial === undefined ? found : escalated(taken, found, this.#countDenial);
     return follow(counted, (decided) => {
-      const admission = new Admission(this, request, taken, decided);
+      const admission = new Admission(this, request, incoming, taken, decided);
       if (onDecision === undefined) return admission;
       return follow(onDecision(admission.decision, request) as Pending<unknown>, () => admission);
     });

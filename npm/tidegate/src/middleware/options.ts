@@ -57,7 +57,8 @@ export interface GateOptions<R, D> {
   headers?: false | Omit<RateLimitHeaderOptions, "jitter"> | undefined;
   /**
    * What is added to `Retry-After`, so that clients do not return together: a fraction of the wait from 0 to 1 (default
-   * 0.5), at most 30 s; or `{ fraction, most }` with another bound in ms.
+   * 0.5), at most 30 s; or `{ fraction, most }` with another bound in ms. Of a limit that all share it differs by the
+   * client's address.
    */
   jitter?: number | Omit<JitterOptions, "key"> | undefined;
   /** The status of a denial that a wait helps: 400 to 599; default 429. */
@@ -153,6 +154,7 @@ const SEVERAL = { ...GATE, limits: ANY };
 
 export interface CheckedOptions<R>
   extends Readonly<Pick<GateOptions<R, unknown>, "skip" | "never" | "message" | "settle" | "onDecision" | "onError">> {
+  readonly client: ClientIpOptions | undefined;
   readonly shadow: boolean;
   /** Absent where the response gets no fields. */
   readonly headers: Omit<RateLimitHeaderOptions, "jitter"> | undefined;
@@ -175,13 +177,13 @@ export function checkGateOptions<R, N extends string, D>(options: Options<R, N, 
   }
   checkTable("a middleware", options, known);
   const { skip, shadow = false, headers = {}, jitter = 0.5, statusCode = 429, never, message, denied } = options;
-  const { onDecision, onError } = options;
+  const { client, onDecision, onError } = options;
   if (headers !== false) checkHeaderOptions(headers);
   if (message !== undefined && denied !== undefined)
     throw new InputError("message", "absent beside `denied`, which answers the request", message);
   const spread = typeof jitter === "number" ? { fraction: jitter } : jitter;
   checkJitter({ ...spread, key: "" });
-  const hooks = { skip, message, settle: settleOf(options), onDecision, onError };
+  const hooks = { client, skip, message, settle: settleOf(options), onDecision, onError };
   return { ...hooks, shadow, headers: headers === false ? undefined : headers, jitter: spread, statusCode, never };
 }
 

@@ -122,6 +122,40 @@ describe("the wait of a denial", () => {
   });
 });
 
+test("of a limit that all share, the waits of clients differ by their addresses, and each client's stays the same", async () => {
+  const slow = { name: "slow", config: { kind: "token bucket", rate: 1, period: 60 * MINUTE } };
+  const address = (client: number) => `192.0.2.${client}`;
+  const without = {
+    get address(): string {
+      throw new Error("no address at build time");
+    },
+  };
+  for (const [options, incomingOf] of [
+    [{ ...slow, key: false }, (client: number) => ({ address: address(client) })],
+    [
+      { limits: [slow, { ...slow, name: "other" }].map((rule) => ({ ...rule, key: false })) },
+      (client: number) => ({ address: address(client) }),
+    ],
+    [{ ...slow, key: false }, (client: number) => ({ address: "10.0.0.1", trusted: address(client) })],
+    [
+      { ...slow, key: false, client: { trust: 1 } },
+      (client: number) => ({ address: "10.0.0.1", headers: { "x-forwarded-for": address(client) } }),
+    ],
+  ] as const) {
+    const { admit } = start(options);
+    const waitOf = async (incoming: Incoming) => (await (await admit(incoming))?.denial())?.headers["Retry-After"];
+    await admit(incomingOf(0));
+    const waits = new Set<unknown>();
+    for (let client = 0; client < 100; client++) {
+      const wait = await waitOf(incomingOf(client));
+      expect(await waitOf(incomingOf(client))).toBe(wait);
+      waits.add(wait);
+    }
+    expect(waits.size).toBeGreaterThan(15);
+    expect(Number(await waitOf(without))).toBeGreaterThanOrEqual(3600);
+  }
+});
+
 describe("settling", () => {
   const ended = { status: 200, aborted: false };
 
