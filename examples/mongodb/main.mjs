@@ -6,7 +6,7 @@ import { defineLimits, MINUTE, SECOND } from "tidegate";
 import { mongodb } from "tidegate/mongodb";
 
 const url = process.env.MONGODB ?? "mongodb://localhost:27017";
-const client = new MongoClient(url, { serverSelectionTimeoutMS: 2 * SECOND, waitQueueTimeoutMS: 2 * SECOND });
+const client = new MongoClient(url, { serverSelectionTimeoutMS: 2 * SECOND, waitQueueTimeoutMS: SECOND });
 await client.connect();
 const limits = defineLimits(
   { login: { kind: "token bucket", rate: 2, period: MINUTE } },
