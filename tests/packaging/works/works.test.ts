@@ -41,8 +41,8 @@ async function shell(command: string, cwd: string, env: NodeJS.ProcessEnv): Prom
 
 const environment = (group: string, node?: string): NodeJS.ProcessEnv => {
   const { NODE_OPTIONS: _, VITEST: __, NODE_ENV: ___, ...env } = process.env;
-  const packages = join(folderOf(group), "node_modules");
-  const programs = [...(node === undefined ? [] : [join(packages, `node-${node}`, "bin")]), join(packages, ".bin")];
+  const nodes = node === undefined ? [] : [join(folderOf(`node-${node}`), "node_modules", `node-${node}`, "bin")];
+  const programs = [...nodes, join(folderOf(group), "node_modules", ".bin")];
   return {
     ...env,
     PATH: [...programs, env["PATH"]].join(delimiter),
@@ -54,21 +54,32 @@ const environment = (group: string, node?: string): NodeJS.ProcessEnv => {
   };
 };
 
-/** Installs a group's packages, unless it has these already, and the tarball beside them as npm unpacks it. */
-async function prepare(group: keyof typeof GROUPS): Promise<string> {
-  const folder = folderOf(group);
+/** Installs packages, unless the folder has these already. */
+async function add(packages: readonly (readonly [string, string])[], name: string): Promise<string> {
+  const folder = folderOf(name);
   // Parcel reads its setting where the lock file is.
   const parcel = { "@parcel/resolver-default": { packageExports: true } };
-  const manifest = JSON.stringify({ private: true, dependencies: GROUPS[group], ...parcel });
-  const file = join(folder, "package.json");
+  const manifest = JSON.stringify({ private: true, dependencies: Object.fromEntries(packages), ...parcel });
   const done = join(folder, "installed");
-  if (!existsSync(done) || readFileSync(done, "utf8") !== manifest) {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(file, manifest);
-    // Bun, Deno and pnpm bring their programs as packages of the platform, and need no script.
-    await shell("npm install --no-audit --no-fund --ignore-scripts --prefer-offline", folder, environment(group));
-    writeFileSync(done, manifest);
-  }
+  if (existsSync(done) && readFileSync(done, "utf8") === manifest) return folder;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), manifest);
+  // Bun, Deno and pnpm bring their programs as packages of the platform, and need no script.
+  await shell("npm install --no-audit --no-fund --ignore-scripts --prefer-offline", folder, environment(name));
+  writeFileSync(done, manifest);
+  return folder;
+}
+
+/** Installs a group's packages, and the tarball beside them as npm unpacks it. */
+async function prepare(group: keyof typeof GROUPS): Promise<string> {
+  const packages = Object.entries<string>(GROUPS[group]);
+  const isNode = ([name]: readonly [string, string]): boolean => name.startsWith("node-");
+  // A Node.js is large, and groups have the same: each has a folder of its own.
+  for (const node of packages.filter(isNode)) await add([node], node[0]);
+  const folder = await add(
+    packages.filter((each) => !isNode(each)),
+    group,
+  );
   const place = join(folder, "node_modules/tidegate");
   rmSync(place, { recursive: true, force: true });
   cpSync(join(user.folder, "node_modules/tidegate"), place, { recursive: true });
