@@ -101,7 +101,7 @@ export class RedisStore implements AsyncStore {
     return new Promise((resolve, reject) => {
       const answered = (answers: readonly Answer[]) => resolve((answers[0] as Answer).decision);
       const requests = [this.#requestOf(call)];
-      this.#pipeline.send({ requests, deadline: deadline?.at ?? Infinity, resolve: answered, reject }, now);
+      this.#pipeline.send({ requests, deadline, resolve: answered, reject }, now);
     });
   }
 
@@ -158,7 +158,7 @@ export class RedisStore implements AsyncStore {
 
   #send(requests: readonly Request[], now: number | undefined, deadline: Deadline): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
-      this.#pipeline.send({ requests, deadline: deadline?.at ?? Infinity, resolve, reject }, now);
+      this.#pipeline.send({ requests, deadline, resolve, reject }, now);
     });
   }
 

@@ -3,7 +3,8 @@
 import type { Decision, State } from "../../limit/decision.ts";
 import { messageOf, readable, StoreError } from "../../limit/errors.ts";
 import { LOOK } from "../../limit/evaluator.ts";
-import type { Operation } from "../contract.ts";
+import { overdueTimers } from "../../limit/steady.ts";
+import type { Deadline, Operation } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
 import { idsOf, KeyError, type Target } from "../failure.ts";
 import { tooBusy } from "../turns.ts";
@@ -31,8 +32,7 @@ export interface Answer {
 /** One request, or several that are all granted or none, until they are answered. */
 interface Entry {
   readonly requests: readonly Request[];
-  /** `performance.now()`, ms; infinite: none. */
-  readonly deadline: number;
+  readonly deadline: Deadline;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -50,8 +50,6 @@ interface Batch {
 /** One call of the script that was sent. */
 interface Sent {
   readonly entries: readonly Entry[];
-  /** When the last of the callers stops waiting; infinite where one of them waits without end. */
-  readonly deadline: number;
   readonly now: Batch["now"];
   readonly slot: number;
   readonly clock: ServerClock;
@@ -125,16 +123,12 @@ export class Pipeline {
     const clock = this.#clockOf(slot);
     const mark = clock.mark();
     const entries: Entry[] = [];
-    let latest = 0;
     for (const entry of all) {
-      if (mark.steady >= entry.deadline) fail(entry, tooBusy());
-      else {
-        entries.push(entry);
-        latest = Math.max(latest, entry.deadline);
-      }
+      if (mark.steady >= deadlineOf(entry)) fail(entry, tooBusy());
+      else entries.push(entry);
     }
     if (entries.length === 0) return;
-    const sent = { entries, deadline: latest, now, slot, clock, ...encode(entries, this.#link.form, now) };
+    const sent = { entries, now, slot, clock, ...encode(entries, this.#link.form, now) };
     this.#call(sent, !this.#sentScript, mark);
   }
 
@@ -144,7 +138,8 @@ export class Pipeline {
    * clock, and does nothing where it has passed.
    */
   #call(sent: Sent, whole: boolean, mark: Moment): void {
-    const { entries, deadline, now, slot, clock, keys, args } = sent;
+    const { entries, now, slot, clock, keys, args } = sent;
+    const deadline = lastDeadline(entries);
     if (deadline !== Infinity) {
       args[1] = String(Math.ceil((clock.latest(mark) ?? mark.wall) + deadline - mark.steady));
     }
@@ -164,9 +159,7 @@ export class Pipeline {
         const late = readLate(reply);
         if (late === undefined) return this.#settle(sent, readReply(reply, keys.length), mark);
         clock.learn(mark, late);
-        if (deadline === Infinity || performance.now() >= deadline) throw new Error(TOO_LATE);
-        // The estimate of the server's clock was wrong: the call is not late.
-        this.#call(sent, false, clock.mark());
+        void this.#callAgain(sent);
       } catch (error) {
         for (const entry of entries) fail(entry, error);
       }
@@ -176,6 +169,14 @@ export class Pipeline {
     } catch (error) {
       failed(error);
     }
+  }
+
+  /** After the server has found it late: the estimate of its clock was wrong, or the deadlines have moved. */
+  async #callAgain(sent: Sent): Promise<void> {
+    const { entries, clock } = sent;
+    await overdueTimers(lastDeadline(entries));
+    if (performance.now() < lastDeadline(entries)) this.#call(sent, false, clock.mark());
+    else for (const entry of entries) fail(entry, new Error(TOO_LATE));
   }
 
   #clockOf(slot: number): ServerClock {
@@ -229,6 +230,15 @@ export class Pipeline {
       }
     }
   }
+}
+
+/** When its caller stops waiting (`performance.now()`, ms); infinite: never. */
+const deadlineOf = ({ deadline }: Entry): number => deadline?.at ?? Infinity;
+
+function lastDeadline(entries: readonly Entry[]): number {
+  let last = 0;
+  for (const entry of entries) last = Math.max(last, deadlineOf(entry));
+  return last;
 }
 
 /** An answer, and what the key holds after it. */
