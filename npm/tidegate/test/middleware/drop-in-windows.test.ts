@@ -218,16 +218,17 @@ describe.each(STORES)("on %s", (_, make) => {
       const url = await app.getUrl();
       const next = async () => {
         const { status, headers } = await fetch(url);
-        return { status, reset: headers.get("x-ratelimit-reset"), wait: Number(headers.get("retry-after")) };
+        const [left, reset] = ["remaining", "reset"].map((field) => headers.get(`x-ratelimit-${field}`));
+        return { status, left, reset, wait: Number(headers.get("retry-after")) };
       };
       return { next };
     }
 
     test("a window begins with the key's first request", async () => {
       const { next } = await serve({ ttl: MINUTE, limit: 2, blockDuration: 0 });
-      expect(await next()).toMatchObject({ status: 200, reset: "60" });
+      expect(await next()).toMatchObject({ status: 200, left: "1", reset: "60" });
       pass(20_000);
-      expect(await next()).toMatchObject({ status: 200, reset: "40" });
+      expect(await next()).toMatchObject({ status: 200, left: "0", reset: "40" });
       expect(await next()).toMatchObject({ status: 429, wait: 40 });
       pass(40_000);
       expect(await next()).toMatchObject({ status: 200, reset: "60" });

@@ -3,7 +3,7 @@ import express5 from "express";
 import express4 from "express4";
 import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
-import { type ExpressDenied, type ExpressOptions, rateLimit } from "../../src/middleware/express.ts";
+import { type ExpressOptions, rateLimit } from "../../src/middleware/express.ts";
 import { handle, headerOf, listen } from "./handler.ts";
 import { seen } from "./seen.ts";
 import { middlewareSuite } from "./suite.ts";
@@ -14,15 +14,13 @@ for (const [version, express] of [
 ] as const) {
   middlewareSuite(`Express ${version}`, async (limiter, options) => {
     const app = express();
-    for (const { custom, twice, ...rest } of options) {
-      const given = seen(rest, headerOf) as ExpressOptions<string>;
-      const denied: ExpressDenied = async (_, response) => {
-        if (typeof custom !== "object") throw new Error("denied fails");
-        response.status(custom.status).end(custom.text);
-      };
-      const limit = rateLimit(limiter, custom === undefined ? given : { ...given, denied });
+    for (const option of options) {
+      const given = seen(option, headerOf, ({ status, text }, _, response: express5.Response) =>
+        response.status(status).end(text),
+      );
+      const limit = rateLimit(limiter, given as ExpressOptions<string>);
       app.use(limit);
-      if (twice === true) app.use(limit);
+      if (option.twice === true) app.use(limit);
     }
     app.get("/", handle as never);
     app.use(((_error, _request, response, _next) => void response.status(500).end()) as express5.ErrorRequestHandler);

@@ -16,23 +16,17 @@ const serve =
   (limit: typeof rateLimitNext): Serve =>
   async (limiter, options) => {
     let handler = async (request: Request, _host: unknown): Promise<Response> => {
-      const { status, throws, hangs } = orders(request.url);
-      if (throws) throw new Error("the handler fails");
+      const { status, hangs } = orders(request.url);
       if (hangs) await new Promise(() => {});
       return new Response(JSON.stringify(decisionOf(request) ?? null), { status });
     };
-    for (const { custom, ...rest } of [...options].reverse()) {
-      const given = seen(rest, (request: Request, name) => request.headers.get(name) ?? undefined) as FetchOptions<
-        Request,
-        string
-      >;
-      if (custom !== undefined) {
-        given.denied = async () => {
-          if (typeof custom !== "object") throw new Error("denied fails");
-          return new Response(custom.text, { status: custom.status });
-        };
-      }
-      handler = limit(limiter, given, handler);
+    for (const option of [...options].reverse()) {
+      const given = seen(
+        option,
+        (request: Request, name) => request.headers.get(name) ?? undefined,
+        ({ status, text }) => new Response(text, { status }),
+      );
+      handler = limit(limiter, given as FetchOptions<Request, string>, handler);
     }
     const answered = (request: Request, host: unknown) =>
       handler(request, host).catch(() => new Response(null, { status: 500 }));

@@ -3,16 +3,16 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { onTestFinished } from "vitest";
 import type { Serving } from "./suite.ts";
 
-/** What a URL orders the handlers of the tests to do: see `Serve`. */
-export function orders(url: string): { status: number; throws: boolean; hangs: boolean } {
+/** What a URL orders the handlers of the tests to do: see `Serve`. It throws where the handler is to throw. */
+export function orders(url: string): { status: number; hangs: boolean } {
   const query = new URLSearchParams(url.split("?")[1]);
-  return { status: Number(query.get("status") ?? 200), throws: query.has("throw"), hangs: query.has("hang") };
+  if (query.has("throw")) throw new Error("the handler fails");
+  return { status: Number(query.get("status") ?? 200), hangs: query.has("hang") };
 }
 
 /** The same as a listener of `node:http`; the framework answers a thrown error. */
 export function handle(request: IncomingMessage & { rateLimit?: unknown }, response: ServerResponse): void {
-  const { status, throws, hangs } = orders(request.url ?? "");
-  if (throws) throw new Error("the handler fails");
+  const { status, hangs } = orders(request.url ?? "");
   if (hangs) return;
   response.statusCode = status;
   response.end(JSON.stringify(request.rateLimit ?? null));

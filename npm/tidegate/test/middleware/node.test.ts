@@ -11,7 +11,9 @@ import { handle, headerOf, listen } from "./handler.ts";
 import { eventually } from "./eventually.ts";
 import { later } from "./later.ts";
 import { seen } from "./seen.ts";
-import { middlewareSuite } from "./suite.ts";
+import { type Custom, middlewareSuite } from "./suite.ts";
+
+const deny = ({ status, text }: Custom, _: unknown, response: ServerResponse) => response.writeHead(status).end(text);
 
 middlewareSuite(
   "node:http",
@@ -23,15 +25,8 @@ middlewareSuite(
         response.writeHead(500).end();
       }
     };
-    for (const { custom, ...rest } of [...options].reverse()) {
-      const given = seen(rest, headerOf) as NodeOptions<string>;
-      if (custom !== undefined) {
-        given.denied = async (_, response) => {
-          if (typeof custom !== "object") throw new Error("denied fails");
-          response.writeHead(custom.status).end(custom.text);
-        };
-      }
-      listener = rateLimit(limiter, given, listener);
+    for (const option of [...options].reverse()) {
+      listener = rateLimit(limiter, seen(option, headerOf, deny) as NodeOptions<string>, listener);
     }
     return listen(createServer(listener));
   },
@@ -40,17 +35,10 @@ middlewareSuite(
 
 middlewareSuite("Connect", async (limiter, options) => {
   const app = connect();
-  for (const { custom, twice, ...rest } of options) {
-    const given = seen(rest, headerOf) as NodeOptions<string>;
-    if (custom !== undefined) {
-      given.denied = async (_, response) => {
-        if (typeof custom !== "object") throw new Error("denied fails");
-        response.writeHead(custom.status).end(custom.text);
-      };
-    }
-    const limit = rateLimitMiddleware(limiter, given);
+  for (const option of options) {
+    const limit = rateLimitMiddleware(limiter, seen(option, headerOf, deny) as NodeOptions<string>);
     app.use(limit);
-    if (twice === true) app.use(limit);
+    if (option.twice === true) app.use(limit);
   }
   app.use((request: IncomingMessage, response: ServerResponse) => handle(request, response));
   return listen(createServer(app));

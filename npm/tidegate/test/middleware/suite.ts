@@ -15,6 +15,12 @@ export interface Seen {
   header(name: string): string | undefined;
 }
 
+/** What `denied` answers with. */
+export interface Custom {
+  readonly status: number;
+  readonly text: string;
+}
+
 /** The options of a middleware, whose functions take {@link Seen}. */
 export type SuiteOptions = GateOptions<Seen, never> & {
   name?: unknown;
@@ -22,8 +28,8 @@ export type SuiteOptions = GateOptions<Seen, never> & {
   count?: unknown;
   config?: unknown;
   limits?: unknown;
-  /** The text and status that `denied` answers with; or it rejects. */
-  custom?: { status: number; text: string } | "rejects";
+  /** What `denied` answers with; or it rejects. */
+  custom?: Custom | "rejects";
   /** Mounts the one instance in two places on the way to the handler. */
   twice?: boolean;
 };
