@@ -1,5 +1,5 @@
 /** How the limit of a rule is enforced: in shadow mode, with blocks, without the store. */
-import type { Config, OnStoreError } from "../limit/config.ts";
+import type { Config } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { checkFlag } from "../limit/checks.ts";
 import { callLimit } from "../limit/limit.ts";
@@ -15,13 +15,12 @@ import {
   type LimitOptions,
   type LimitRequest,
 } from "../limiter/options.ts";
-import { escalated, type Escalation, escalation } from "../middleware/escalation.ts";
+import { escalated, type Escalation } from "../middleware/escalation.ts";
 import { follow, type Pending, together } from "../limit/pending.ts";
 import type { Store } from "../stores/contract.ts";
-import type { CheckedRule } from "./document.ts";
 
 /** How the limit of a rule is enforced. */
-interface Enforcement {
+export interface Enforcement {
   readonly shadow: boolean;
   readonly block: Escalation | undefined;
 }
@@ -38,18 +37,10 @@ const enforcementOf = (config: Config | undefined): Enforcement | undefined =>
 /** Whether denials on this limit count towards a block of their key. */
 export const hasBlock = (config: Config | undefined): boolean => enforcementOf(config)?.block !== undefined;
 
-/** The setting of a rule for a store that fails, as a part of its config. */
-export const withoutStore = ({ onStoreError }: CheckedRule): { onStoreError?: OnStoreError } =>
-  onStoreError === undefined ? {} : { onStoreError };
-
-/** Returns the function that makes a config be enforced as the rule says; `trial`: without blocks. */
-export function enforcing({ name, shadow, block }: CheckedRule): (config: Config, trial: boolean) => Config {
-  const own = block === undefined ? undefined : escalation(block, [name]);
-  return (config, trial) => {
-    const how = { shadow, block: trial ? undefined : own };
-    if (how.shadow || how.block !== undefined) enforcements.set(config, how);
-    return config;
-  };
+/** Makes the limit of a config be enforced so. */
+export function enforce(config: Config, how: Enforcement): Config {
+  if (how.shadow || how.block !== undefined) enforcements.set(config, how);
+  return config;
 }
 
 /** The decision of a limit in shadow mode: allowed, with what the limit decided. */

@@ -4,8 +4,9 @@ import { prepare } from "../limit/limit.ts";
 import type { LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { headerValues, queryValues, statedCount } from "../middleware/count.ts";
+import { escalation } from "../middleware/escalation.ts";
 import type { CheckedLimit, CheckedRule, Descriptor } from "./document.ts";
-import { enforcing, withoutStore } from "./enforcement.ts";
+import { enforce, type Enforcement } from "./enforcement.ts";
 import { policyKey } from "./key.ts";
 
 interface RequestParts {
@@ -66,12 +67,12 @@ interface Choice {
   cost(incoming: Incoming): number;
 }
 
-function choice(rule: CheckedRule, { config, grantable }: CheckedLimit): Choice {
-  const { name, cost } = rule;
-  const enforced = enforcing(rule);
-  const known = (trial: boolean): Config => enforced(prepare(name, { ...config, ...withoutStore(rule) }), trial);
-  const own = known(false);
-  const configs = { config: own, trial: rule.block === undefined ? own : known(true) };
+function choice(rule: CheckedRule, { config, grantable }: CheckedLimit, block: Enforcement["block"]): Choice {
+  const { name, cost, shadow, onStoreError } = rule;
+  const known = (how: Enforcement): Config =>
+    enforce(prepare(name, { ...config, ...(onStoreError && { onStoreError }) }), how);
+  const own = known({ shadow, block });
+  const configs = { config: own, trial: block === undefined ? own : known({ shadow, block: undefined }) };
   const { stated, default: otherwise, min, max = grantable } = cost;
   if (stated === undefined) return { ...configs, cost: () => otherwise };
   const bounds = { default: otherwise, min, max };
@@ -100,8 +101,9 @@ export function compileRule(rule: CheckedRule, tried: boolean = rule.shadow): Co
   const { name, reserve } = rule;
   const matches = rule.matches.map(matcher);
   const keys = rule.keys.map(reader);
-  const own = choice(rule, rule.limit);
-  const tiers = new Map(rule.tiers?.settings.map((tier) => [tier.name, choice(rule, tier.limit)]));
+  const block = rule.block && escalation(rule.block, [name]);
+  const own = choice(rule, rule.limit, block);
+  const tiers = new Map(rule.tiers?.settings.map((tier) => [tier.name, choice(rule, tier.limit, block)]));
   const tierOf = rule.tiers === undefined ? () => undefined : reader(rule.tiers.by);
   const chosen = (tier: string | undefined): Choice => (tier === undefined ? own : (tiers.get(tier) ?? own));
   const descriptors = [
