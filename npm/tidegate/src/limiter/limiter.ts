@@ -47,33 +47,15 @@ import type { Batching, Fast, InMemory } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
 import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
 
-/** The limits of a limiter, by name. */
-class Limits {
-  readonly names: readonly string[];
-  readonly #limits: ReadonlyMap<string, Limit>;
-
-  constructor(configs: Readonly<Record<string, Config>>) {
-    const expected = "an object of limits by name";
-    checkObject("limits", configs, expected);
-    this.names = Object.freeze(Object.keys(configs));
-    // A Map or a promise has none, so every call would fail instead.
-    const tag = this.names.length > 0 ? PLAIN : tagOf(configs);
-    if (tag !== PLAIN) throw new InputError("limits", expected, configs, tag);
-    this.#limits = new Map(this.names.map((name) => [name, define(name, configs[name] as Config)]));
-  }
-
-  /** Throws where a limit has shards, which leases do not support. */
-  refuseShards(): void {
-    for (const limit of this.#limits.values()) refuseShards(limit);
-  }
-
-  /** The limit of this name, or of the call's own config. */
-  of(name: string, config: Config | undefined): Limit {
-    if (config !== undefined) return callLimit(name, config);
-    const limit = this.#limits.get(name);
-    if (limit === undefined) throw unknownName(name, this.names);
-    return limit;
-  }
+/** The limits of these configs, by name. */
+function limitsOf(configs: Readonly<Record<string, Config>>): ReadonlyMap<string, Limit> {
+  const expected = "an object of limits by name";
+  checkObject("limits", configs, expected);
+  const names = Object.keys(configs);
+  // A Map or a promise has none, so every call would fail instead.
+  const tag = names.length > 0 ? PLAIN : tagOf(configs);
+  if (tag !== PLAIN) throw new InputError("limits", expected, configs, tag);
+  return new Map(names.map((name) => [name, define(name, configs[name] as Config)]));
 }
 
 function define(name: string, config: Config): Limit {
@@ -83,6 +65,19 @@ function define(name: string, config: Config): Limit {
     if (error instanceof InputError) error.message += ` (in the limit ${JSON.stringify(name)})`;
     throw error;
   }
+}
+
+/** The call of one of several requests, checked. */
+export function callOf(
+  op: "take" | "check",
+  request: LimitRequest<string>,
+  limitOf: (name: string, config: Config | undefined) => Limit,
+): Call {
+  checkRequest(request);
+  const { name, count = 1, reserve, config } = request;
+  const limit = limitOf(name, config);
+  checkFlag("reserve", reserve);
+  return { op, limit, key: checkKey(request), count: checkCount(count), reserve: reserve === true };
 }
 
 /** Returns a grant; throws the error of a denial, which is the store's own where it has one. */
@@ -102,7 +97,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   readonly store: S;
   /** The names of the defined limits. */
   readonly names: readonly N[];
-  readonly #limits: Limits;
+  readonly #limits: ReadonlyMap<string, Limit>;
   /** The store behind the layers that handle its failures, and leases. */
   readonly #layered: Store & Partial<Batching>;
   readonly #fast: Fast | undefined;
@@ -111,8 +106,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
 
   constructor(configs: Readonly<Record<N, Config>>, settings: LimiterSettings<S>) {
     const store: Store = settings.store;
-    this.#limits = new Limits(configs);
-    this.names = this.#limits.names as readonly N[];
+    this.#limits = limitsOf(configs);
+    this.names = Object.freeze([...this.#limits.keys()] as N[]);
     this.store = settings.store;
     this.#now = settings.now;
     const { inTransaction, cannotFail } = store as Partial<AsyncStore & InMemory>;
@@ -121,7 +116,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const { layers: own = layers } = store as { layers?: typeof Layers };
     const layered: Layered = isBare ? { store } : own(store, settings, () => this.#time());
     this.#leases = layered.leases;
-    if (this.#leases !== undefined) this.#limits.refuseShards();
+    if (this.#leases !== undefined) for (const limit of this.#limits.values()) refuseShards(limit);
     this.#layered = layered.store;
     if ("decideFast" in layered.store) this.#fast = layered.store as unknown as Fast;
     // A method works apart from this object: passed on, through a proxy, or inherited, where private fields are absent.
@@ -295,13 +290,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   #all(op: "take" | "check", requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
     checkRequests(requests);
     // Not `map`, which skips the holes of an array.
-    const given = Array.from(requests as readonly LimitRequest<string>[], (request): Call => {
-      checkRequest(request);
-      const { name, count = 1, reserve, config } = request;
-      const limit = this.#limit(name, config);
-      checkFlag("reserve", reserve);
-      return { op, limit, key: checkKey(request), count: checkCount(count), reserve: reserve === true };
-    });
+    const given = Array.from(requests, (request) => callOf(op, request, (name, config) => this.#limit(name, config)));
     const { calls, indexes } = distinct(given);
     const answer = this.#layered.decideAll(calls, this.#time());
     if (calls.length === given.length) return answer as Answer<S, AllDecision>;
@@ -326,8 +315,10 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     return this.#now === undefined ? undefined : checkNow(this.#now());
   }
 
+  /** The limit of this name, or of the call's own config. */
   #limit(name: string, config: Config | undefined): Limit {
-    const limit = this.#limits.of(name, config);
+    const limit = config === undefined ? this.#limits.get(name) : callLimit(name, config);
+    if (limit === undefined) throw unknownName(name, this.names);
     if (config !== undefined && this.#leases !== undefined) refuseShards(limit);
     return limit;
   }

@@ -1,15 +1,11 @@
 /** How the limit of a rule is enforced: in shadow mode, with blocks, without the store. */
 import type { Config } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
-import { checkFlag } from "../limit/checks.ts";
 import { callLimit } from "../limit/limit.ts";
-import { grantedOrThrow, Limiter } from "../limiter/limiter.ts";
+import { callOf, grantedOrThrow, Limiter } from "../limiter/limiter.ts";
 import {
   type Answer,
-  checkCount,
-  checkKey,
   checkLimiterOptions,
-  checkRequest,
   checkRequests,
   type LimiterOptions,
   type LimitOptions,
@@ -61,16 +57,6 @@ export function shadowed(decision: Decision): Decision {
 /** The options of a call that throws for no denial. */
 const silent = (options: LimitOptions): LimitOptions =>
   options.throws === true ? { ...options, throws: false } : options;
-
-/** Throws where a request is not one, as the limiter does when it decides it. */
-function checkTrial(request: LimitRequest<string>): void {
-  checkRequest(request);
-  const { name, count = 1, reserve, config } = request;
-  callLimit(name, config as Config);
-  checkFlag("reserve", reserve);
-  checkCount(count);
-  checkKey(request);
-}
 
 /** The decision where every limit is in shadow mode. */
 const NONE_ENFORCED: AllDecision = { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
@@ -128,7 +114,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     const trials = given.filter((_, i) => isShadow[i]);
     const enforced = given.filter((_, i) => !isShadow[i]);
     // Before the first takes tokens.
-    for (const request of trials) checkTrial(request);
+    for (const request of trials) callOf(op, request, (name, config) => callLimit(name, config as Config));
     const decided = enforced.length === 0 ? NONE_ENFORCED : decide(op, enforced);
     // Now, as above.
     const [later, denied] = [trials.map(copied), enforced.map(copied)];
