@@ -146,13 +146,8 @@ export const HTTP = [
   one("middleware/gate.ts", "Array.isArray(limits) ? limits : [rule]", "[rule]", GATE),
   one("middleware/gate.ts", "{ ...this.#spread(), never }) as Problem", "this.#spread()) as Problem", EXPRESS),
   one("middleware/gate.ts", "problem: { ...details, status },", "problem: details,", GATE, EXPRESS),
-  one(
-    "middleware/gate.ts",
-    'if (jitter.fraction === 0) return {};\n    return { jitter: { ...jitter, key: this.#taken.map(({ key = "" }) => key).join("\\n") } };',
-    "return {};",
-    GATE,
-    EXPRESS,
-  ),
+  one("middleware/gate.ts", "return { jitter: { ...jitter, key } };", "return {};", GATE, EXPRESS),
+  one("middleware/gate.ts", "this.#taken.every(({ key }) => key === undefined)", "false", GATE),
   one(
     "middleware/gate.ts",
     "options.settle === undefined || !this.decision.ok",
