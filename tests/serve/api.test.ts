@@ -46,6 +46,8 @@ test("GET /v1/state: the remedy of a mistake is a query, which a GET takes", asy
     const remedy = "Send a query such as ?name=api&key=203.0.113.7; GET /v1/openapi.json has all fields.";
     expect([status, body.remedy]).toEqual([400, remedy]);
   }
+  const { status, body } = await service.request("/v1/state?name=api", { headers });
+  expect([status, body.remedy]).toEqual([400, expect.stringMatching(/^Repeat `key` for each value.*POST \/v1\/check/)]);
 });
 
 describe("POST /v1/decide", () => {

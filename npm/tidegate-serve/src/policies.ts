@@ -27,10 +27,8 @@ interface Facts {
 /** A limit of the policies by its name, and a key. */
 export type KnownLimit = LimitRequest<string> & { readonly config: Config };
 
-const REMEDIES: Readonly<Record<string, string>> & { readonly key: string } = {
-  name: "Use one of these names, or add the rule to the policies.",
-  key: "Send an array with null for an absent value; one value may be a string, and none is left out.",
-};
+const OF_NAME = "Use one of these names, or add the rule to the policies.";
+const OF_KEY = "Send an array with null for an absent value; one value may be a string, and none is left out.";
 
 /** How often the file is compared, ms. */
 const INTERVAL = 1000;
@@ -137,14 +135,14 @@ export class PolicyFile {
     return () => clearInterval(timer);
   }
 
-  /** The key and the config of a limit by its name. `at` is the path of its body. */
-  targetOf({ name, key, tier }: z.infer<typeof Target>, at = ""): KnownLimit {
+  /** The key and the config of a limit by its name. `at` is the path of its body, `ofKey` the remedy for a wrong key. */
+  targetOf({ name, key, tier }: z.infer<typeof Target>, at = "", ofKey: string = OF_KEY): KnownLimit {
     try {
       return policyTarget(this.policies, { name, key, tier });
     } catch (error) {
       if (!isInputError(error)) throw error;
       const { field, rule, value } = error;
-      throw new RequestError({ field: at + field, rule, value, remedy: REMEDIES[field] ?? REMEDIES.key });
+      throw new RequestError({ field: at + field, rule, value, remedy: field === "name" ? OF_NAME : ofKey });
     }
   }
 

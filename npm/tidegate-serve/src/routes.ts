@@ -191,6 +191,10 @@ const reset = routeOf({
   },
 });
 
+/** A query has no null. */
+const OF_KEY =
+  "Repeat `key` for each value, in order, and leave it out where there is none. For a key with an absent value use POST /v1/check with a count of 0.";
+
 const state = routeOf({
   method: "get",
   path: "/v1/state",
@@ -200,7 +204,7 @@ const state = routeOf({
   takes: [schemas.Target],
   answers: [schemas.State],
   example: CLIENT,
-  run: async (body, file) => stateOf(file, file.targetOf(body)),
+  run: async (body, file) => stateOf(file, file.targetOf(body, "", OF_KEY)),
 });
 
 /** Every route that takes and answers JSON. */
