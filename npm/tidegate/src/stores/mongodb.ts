@@ -6,7 +6,7 @@
 import type { ClientSession, Collection, MongoClient } from "mongodb";
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkSettings } from "../limit/checks.ts";
-import { InputError, messageOf, showInstead } from "../limit/errors.ts";
+import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { connectedBy } from "./connecting.ts";
@@ -43,6 +43,8 @@ const LAST = 253_402_300_799_999;
 const DUPLICATE_KEY = 11_000;
 const WRITE_CONFLICT = 112;
 const NO_TRANSACTIONS = 20;
+/** No connection of the pool was free within `waitQueueTimeoutMS`: nothing was sent. */
+const POOL_IS_FULL = "MongoWaitQueueTimeoutError";
 /**
  * A write waits for a transaction that has written the document, such as that of a process that ended in the middle. Or for
  * the majority: with an arbiter, one lost member with data is enough.
@@ -98,7 +100,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
         () => rows,
         (error: unknown) => {
           created = undefined;
-          return unlessFull(error);
+          throw error;
         },
       );
     return created;
@@ -128,7 +130,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
     async read(ids, until) {
       const rows = await ready();
       const find = (within: Within) => rows.find({ _id: { $in: ids.map(wellFormed) } }, within).toArray();
-      const found = await (ids.length === 1 ? find(before(until)) : inTransaction(until, find)).catch(unlessFull);
+      const found = await (ids.length === 1 ? find(before(until)) : inTransaction(until, find));
       const byId = new Map(found.map((row) => [row._id, row]));
       return ids.map((id) => {
         const row = byId.get(wellFormed(id));
@@ -147,23 +149,18 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
         for (const change of changes) if (!(await swapOne(rows, change, within))) return false;
         return true;
       };
-      return (changes.length === 1 ? all(before(until)) : inTransaction(until, all)).catch(unlessFull);
+      return changes.length === 1 ? all(before(until)) : inTransaction(until, all);
     },
     unanswered: { write: LOCKED },
     busy(error) {
-      const { code, errorLabels } = Object(error) as { code?: unknown; errorLabels?: unknown };
-      if (error instanceof KeyError || code === DUPLICATE_KEY || code === WRITE_CONFLICT) return "entries";
+      const { name, code, errorLabels } = Object(error) as { name?: unknown; code?: unknown; errorLabels?: unknown };
+      if (name === POOL_IS_FULL) return "database";
+      if (code === DUPLICATE_KEY || code === WRITE_CONFLICT) return "entries";
       // Also where the connection ends inside a transaction.
       return Array.isArray(errorLabels) && errorLabels.includes("TransientTransactionError") ? "database" : undefined;
     },
   });
   return connectedBy(ready, store);
-}
-
-/** With `waitQueueTimeoutMS` the driver gives up on a connection of its pool: it has sent nothing. */
-function unlessFull(error: unknown): never {
-  const isFull = Object(error).name === "MongoWaitQueueTimeoutError";
-  throw isFull ? new KeyError(`the pool is full: ${messageOf(error)}`, false) : error;
 }
 
 /** Options of one operation. */
