@@ -18,6 +18,7 @@ import { during } from "#workers";
 import { ANY, checkSettings, durationFrom, FLAG, integerFrom, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
+import { LOOK } from "../limit/evaluator.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
@@ -129,8 +130,9 @@ export class PostgresStore implements AsyncStore {
     return this.#request({ kind: "all", calls }, now, deadline);
   }
 
-  async reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
-    await this.#request<undefined>({ kind: "reset", limit, key }, undefined, deadline);
+  reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
+    const call = { ...LOOK, op: "reset", limit, key } as const;
+    return this.#request({ kind: "one", call }, undefined, deadline);
   }
 
   async getValue(limit: Limit, key: string | undefined, now?: number, deadline?: Deadline): Promise<State> {

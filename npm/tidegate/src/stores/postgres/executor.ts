@@ -3,8 +3,8 @@ import { overdueTimers } from "../../limit/steady.ts";
 import type { Cleanup } from "./cleanup.ts";
 import type { Send } from "./client.ts";
 import { type Fault, faultOf } from "./fault.ts";
-import { type Kind, overdue, type PendingRequest, stillWaiting } from "./request.ts";
-import { callRows, type FunctionCall, forgetRows, lockedRows, readRows, takeRow } from "./statements.ts";
+import { overdue, type PendingRequest, stillWaiting } from "./request.ts";
+import { callRows, type FunctionCall, lockedRows, readRows, takeRow } from "./statements.ts";
 import { type Bounds, boundedStatementOf, NotSent, statementOf, Transport } from "./transport.ts";
 
 export interface QueueOptions {
@@ -56,7 +56,6 @@ type Way = "function" | "procedure" | "function only";
 
 /** A batch on its way: what is left of it, how it is sent next, and what its statements have found. */
 interface Course {
-  readonly kind: Kind;
   /** ms that its statement waits for a lock, where its rows are locked, or the table seems to be: else a short time. */
   readonly lock: number | undefined;
   readonly requests: PendingRequest[];
@@ -81,19 +80,19 @@ export class Executor {
   }
 
   /** Settles every request of the batch, or moves it to the locked ones. `lock`: ms for a lock, where the rows are locked. */
-  async execute(kind: Kind, batch: readonly PendingRequest[], lock?: number): Promise<void> {
+  async execute(batch: readonly PendingRequest[], lock?: number): Promise<void> {
     const { timeout, transaction } = this.#options;
     const latest = performance.now() + timeout;
     // A request without a deadline has one from here on.
     if (!transaction) for (const pending of batch) pending.latest = Math.min(pending.latest, latest);
-    let next: Course | undefined = { kind, lock, requests: [...batch], tries: 0, late: false, timedOut: false };
+    let next: Course | undefined = { lock, requests: [...batch], tries: 0, late: false, timedOut: false };
     while (next !== undefined) {
       await overdue(next.requests);
       const requests = stillWaiting(next.requests, next.lock === undefined ? LEAST_REST : marginOf(next.requests));
       if (requests.length === 0) return;
       const course: Course = { ...next, requests, tries: next.tries + 1 };
       const last = lastDeadline(requests);
-      const byProcedure = this.#way === "procedure" && kind === "call" && !transaction;
+      const byProcedure = this.#way === "procedure" && requests[0]?.reads === false && !transaction;
       try {
         await this.#send(course, byProcedure);
         return;
@@ -107,8 +106,8 @@ export class Executor {
   /** Sends the requests in one statement, and resolves them by its reply. */
   async #send(course: Course, byProcedure: boolean): Promise<void> {
     const { transaction, schema, cleanup } = this.#options;
-    const { kind, requests } = course;
-    const call = callOf(kind, requests, byProcedure);
+    const { requests } = course;
+    const call = callOf(requests, byProcedure);
     const make = () =>
       transaction ? statementOf(schema, call) : boundedStatementOf(schema, call, this.#boundsOf(course), byProcedure);
     call.read(await this.#transport.send(make, () => lastDeadline(requests)));
@@ -149,10 +148,10 @@ export class Executor {
   }
 
   /** Rejects the requests of a statement that failed for good. */
-  async #failed({ kind, requests, lock }: Course, fault: Fault, error: unknown): Promise<undefined> {
+  async #failed({ requests, lock }: Course, fault: Fault, error: unknown): Promise<undefined> {
     if (requests.length > 1 && !this.#options.transaction && fault.ofRow) {
       // Nothing was written. Each is sent on its own, so that the one that fails fails alone.
-      for (const pending of requests) await this.execute(kind, [pending], lock);
+      for (const pending of requests) await this.execute([pending], lock);
       return;
     }
     const cause = error instanceof NotSent ? undefined : error;
@@ -212,10 +211,9 @@ async function hasMoved({ requests }: Course, last: number): Promise<boolean> {
   return lastDeadline(requests) > last;
 }
 
-function callOf(kind: Kind, requests: readonly PendingRequest[], byProcedure: boolean): FunctionCall {
-  if (kind === "read") return readRows(requests);
-  if (kind === "reset") return forgetRows(requests);
+function callOf(requests: readonly PendingRequest[], byProcedure: boolean): FunctionCall {
   const [first] = requests as [PendingRequest];
+  if (first.reads) return readRows(requests);
   return requests.length === 1 && first.takes && !byProcedure ? takeRow(first) : callRows(requests);
 }
 

@@ -4,7 +4,7 @@
  * transaction has locked leave in statements of their own, which are never all of those that may be out.
  */
 import { Executor, LOCK_WAIT, type QueueOptions } from "./executor.ts";
-import { type Kind, overdue, type PendingRequest, stillWaiting } from "./request.ts";
+import { overdue, type PendingRequest, stillWaiting } from "./request.ts";
 
 /** Up to so many leave together, even where another statement could be sent. */
 const LEAST_SHARE = 64;
@@ -66,10 +66,10 @@ export class Queue {
   }
 
   /** Carries out a selection. `lock`: ms for a lock, where the rows are locked. */
-  async execute({ kind, batch }: Selection, lock?: number): Promise<void> {
+  async execute({ batch }: Selection, lock?: number): Promise<void> {
     for (const pending of batch) pending.undelayed = false;
     try {
-      await this.out.during(batch, () => this.executor.execute(kind, batch, lock));
+      await this.out.during(batch, () => this.executor.execute(batch, lock));
     } finally {
       // After the callers that just got their replies have made their next calls.
       this.schedule();
@@ -216,37 +216,31 @@ class Out {
 
 /** The requests of one statement, and those that remain in the queue, both in their order. */
 interface Selection {
-  readonly kind: Kind;
   readonly batch: PendingRequest[];
   readonly left: PendingRequest[];
 }
 
-const kindOf = ({ reads, request }: PendingRequest): Kind =>
-  reads ? "read" : request.kind === "reset" ? "reset" : "call";
-
 /**
- * Selects up to `most` requests of one kind and one clock. It skips requests on rows of a statement that is out (`busy`)
- * or of an earlier request that waits. `undefined`: none can leave.
+ * Selects up to `most` requests that all read or all write, by one clock. It skips requests on rows of a statement that is
+ * out (`busy`) or of an earlier request that waits. `undefined`: none can leave.
  */
 function select(waiting: readonly PendingRequest[], most: number, busy: ReadonlySet<string>): Selection | undefined {
   const skipped = new Set<string>();
   const left: PendingRequest[] = [];
   const batch: PendingRequest[] = [];
-  let kind: Kind | undefined;
   for (const [i, pending] of waiting.entries()) {
     if (batch.length === most) {
       left.push(...waiting.slice(i));
       break;
     }
-    const own = kindOf(pending);
-    const fits = kind === undefined || (own === kind && pending.now === batch[0]?.now);
+    const [first = pending] = batch;
+    const fits = pending.reads === first.reads && pending.now === first.now;
     if (fits && !pending.ids.some((id) => skipped.has(id) || busy.has(id))) {
-      kind = own;
       batch.push(pending);
     } else {
       for (const id of pending.ids) skipped.add(id);
       left.push(pending);
     }
   }
-  return kind === undefined ? undefined : { kind, batch, left };
+  return batch.length === 0 ? undefined : { batch, left };
 }

@@ -7,14 +7,14 @@ import { idsOf } from "../failure.ts";
 import { overdueTimers } from "../../limit/steady.ts";
 import { tooBusy } from "../turns.ts";
 
-/** One call, several all or nothing, a reset, or the two numbers. */
-export type Request =
-  | { readonly kind: "one"; readonly call: Call }
-  | { readonly kind: "all"; readonly calls: readonly Call[] }
-  | { readonly kind: "reset" | "value"; readonly limit: Limit; readonly key: string | undefined };
+/** A call, or a reset, which deletes the row. */
+export type RowCall = Call | (Omit<Call, "op"> & { readonly op: "reset" });
 
-/** What one statement does: reads, resets, or carries out any calls. */
-export type Kind = "read" | "reset" | "call";
+/** One call, several all or nothing, or the two numbers. */
+export type Request =
+  | { readonly kind: "one"; readonly call: RowCall }
+  | { readonly kind: "all"; readonly calls: readonly Call[] }
+  | { readonly kind: "value"; readonly limit: Limit; readonly key: string | undefined };
 
 type Reply = Decision | AllDecision | State | undefined;
 
@@ -48,7 +48,7 @@ export class PendingRequest {
     const calls = request.kind === "one" ? [request.call] : request.kind === "all" ? request.calls : [request];
     this.ids = idsOf(calls);
     const call = request.kind === "one" ? request.call : undefined;
-    this.reads = request.kind === "value" || (call !== undefined && (call.op === "check" || call.count === 0));
+    this.reads = request.kind === "value" || call?.op === "check" || (call?.count === 0 && call.op !== "reset");
     this.takes = call !== undefined && call.op === "take" && call.count > 0 && !call.reserve;
     this.#caller = deadline ?? { at: Infinity };
     this.#resolve = resolve;
@@ -81,7 +81,7 @@ export class PendingRequest {
 
   #error(what: string, cause: unknown, scope: "key" | "store", identity: string = this.ids.join(",")): StoreError {
     const { request } = this;
-    const names = { all: "limitAll", value: "getValue", reset: "reset" } as const;
+    const names = { all: "limitAll", value: "getValue" } as const;
     const operation = request.kind === "one" ? request.call.op : names[request.kind];
     return new StoreError(what, { store: "postgres", operation, identity, cause, scope });
   }

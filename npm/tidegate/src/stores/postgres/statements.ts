@@ -5,7 +5,7 @@ import type { Limit } from "../../limit/limit.ts";
 import type { Call } from "../contract.ts";
 import { combined } from "../../limit/combined.ts";
 import type { Statement } from "./client.ts";
-import type { PendingRequest } from "./request.ts";
+import type { PendingRequest, RowCall } from "./request.ts";
 
 /** A function of the schema with its arguments, and what to do with the text that it returns: it resolves the requests. */
 export interface FunctionCall<T = void> {
@@ -19,7 +19,7 @@ export interface FunctionCall<T = void> {
 /** What is stored in a row: a state, nothing, or `"corrupt"`. */
 type Stored = State | null | "corrupt";
 
-const OPS = { take: 0, check: 1, give: 2, charge: 3, block: 4 } as const;
+const OPS = { take: 0, check: 1, give: 2, charge: 3, block: 4, reset: 5 } as const;
 /** No debt is below this floor: every finite number is above it. */
 const NO_FLOOR = -Number.MAX_VALUE;
 /** Reads the decision from the state that a take has left. */
@@ -27,7 +27,7 @@ const NOTHING = { op: "take", count: 0, reserve: false } as const;
 
 const list = (items: readonly (string | number)[]): string => `{${items.join(",")}}`;
 const clockOf = (pending: PendingRequest): string | null => (pending.now === undefined ? null : String(pending.now));
-const callsOf = ({ request }: PendingRequest): readonly Call[] =>
+const callsOf = ({ request }: PendingRequest): readonly RowCall[] =>
   request.kind === "one" ? [request.call] : request.kind === "all" ? request.calls : [];
 
 /** The window grid's offset, infinite for the first request, or `null` for a token bucket. */
@@ -98,7 +98,7 @@ interface Spec {
   readonly count: number;
 }
 
-function specOf({ op, limit, key, count, reserve }: Call): Spec {
+function specOf({ op, limit, key, count, reserve }: RowCall): Spec {
   const { rate, period, capacity, maxReserved } = limit.policy;
   const floor = !reserve ? 0 : maxReserved === undefined ? NO_FLOOR : -maxReserved;
   return { op: OPS[op], rate, period, capacity, floor, start: startOf(limit, key) ?? Number.NaN, count };
@@ -182,6 +182,11 @@ function repeat(pending: PendingRequest, states: Stored[], rows: ReadonlyMap<str
     const id = pending.ids[i] as string;
     const row = rows.get(id) as number;
     const before = states[row] as Stored;
+    if (call.op === "reset") {
+      states[row] = null;
+      pending.resolve(undefined);
+      return;
+    }
     if (before === "corrupt") {
       pending.corrupt(id);
       return;
@@ -211,24 +216,14 @@ export function readRows(batch: readonly PendingRequest[]): FunctionCall {
         const { request } = pending;
         const state = at(i);
         if (state === "corrupt") pending.corrupt();
-        else if (request.kind === "one") pending.resolve(decide(request.call, state, request.call, now).decision);
         else if (request.kind === "value") {
           const { limit, key } = request;
           pending.resolve(limit.project(state, now, limit.start(key)));
+        } else {
+          const [call] = callsOf(pending) as [Call];
+          pending.resolve(decide(call, state, call, now).decision);
         }
       }
-    },
-  };
-}
-
-export function forgetRows(batch: readonly PendingRequest[]): FunctionCall {
-  return {
-    name: "forget_rows",
-    types: ["bytea[]"],
-    values: [byteasOf(batch.map(({ ids }) => ids[0] as string).sort(inOrder))],
-    read(reply) {
-      partsOf(reply, ",", 1);
-      for (const pending of batch) pending.resolve(undefined);
     },
   };
 }

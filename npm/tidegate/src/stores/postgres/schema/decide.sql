@@ -193,6 +193,7 @@ CREATE OR REPLACE FUNCTION tidegate.block(
 $$;
 
 -- Ends a block, and whatever else a limit and key owe: the key is full.
-CREATE OR REPLACE FUNCTION tidegate.unblock(name text, key text) RETURNS void LANGUAGE sql VOLATILE AS $$
-  SELECT tidegate.forget_rows(ARRAY[tidegate.id(name, key)])
+CREATE OR REPLACE FUNCTION tidegate.unblock(name text, key text) RETURNS void LANGUAGE sql VOLATILE
+SET enable_seqscan = off SET jit = off AS $$
+  DELETE FROM tidegate.states s WHERE s.id = tidegate.id(name, key)
 $$;

@@ -144,7 +144,7 @@ END $$;
 
 -- Any calls on any rows, in their order, with one decision for those that belong together. Call i is on row
 -- ids[row_of[i]], with the numbers at place spec_of[i] of the lists from "ops" on ("starts" NaN: a token bucket; "floors"
--- -1.8e308: none), made times[i] times. Calls i to i + together[i] - 1 are all granted or none is.
+-- -1.8e308: none), made times[i] times. Calls i to i + together[i] - 1 are all granted or none is. Op 5 deletes the row.
 --
 -- Returns "now;value,...;ts,...": what each row stored before (nothing between the commas: no row). The core repeats the
 -- calls on that, and comes to the same decisions. Calls are first evaluated without a lock: what is denied writes nothing.
@@ -163,7 +163,7 @@ DECLARE
   before_t float8[];
   v float8[];
   t float8[];
-  -- The numbers of the last write to each row; NULL: none.
+  -- The numbers of the last write to each row; 0: it is deleted; NULL: none.
   spec_written int[];
   written int;
   i int;
@@ -211,6 +211,13 @@ BEGIN
         i := i + 1;
         CONTINUE;
       END IF;
+      IF ops[s] = 5 THEN
+        IF v[k] IS NOT NULL THEN spec_written[k] := 0; END IF;
+        v[k] := NULL;
+        t[k] := NULL;
+        i := i + 1;
+        CONTINUE;
+      END IF;
       last := i + together[i] - 1;
       granted := true;
       plan_v := NULL;
@@ -253,12 +260,13 @@ BEGIN
   IF locked THEN
     UPDATE tidegate.states r SET value = v[i.n], ts = t[i.n],
       full_at = tidegate.full_at(rates[i.s], periods[i.s], capacities[i.s], NULLIF(starts[i.s], 'NaN'), v[i.n], t[i.n])
-    FROM unnest(ids, spec_written) WITH ORDINALITY i(id, s, n) WHERE r.id = i.id AND i.s IS NOT NULL;
+    FROM unnest(ids, spec_written) WITH ORDINALITY i(id, s, n) WHERE r.id = i.id AND i.s > 0;
     GET DIAGNOSTICS written = ROW_COUNT;
-    IF written <> cardinality(array_remove(spec_written, NULL)) THEN PERFORM tidegate.refuse_unwritten(); END IF;
-    IF inserted IS NOT NULL THEN
-      DELETE FROM tidegate.states r USING unnest(ids, spec_written) i(id, s)
-      WHERE r.id = i.id AND i.id = ANY (inserted) AND i.s IS NULL;
+    IF written <> cardinality(array_remove(array_remove(spec_written, NULL), 0)) THEN
+      PERFORM tidegate.refuse_unwritten();
+    END IF;
+    IF array_position(v, NULL) IS NOT NULL THEN
+      DELETE FROM tidegate.states r USING unnest(ids, v) i(id, v) WHERE r.id = i.id AND i.v IS NULL;
     END IF;
   END IF;
   RETURN now || ';' || array_to_string(before_v, ',', '') || ';' || array_to_string(before_t, ',', '');
@@ -271,17 +279,6 @@ SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off 
   SELECT coalesce(at, tidegate.clock()) || ';' || coalesce(array_to_string(array_agg(s.value ORDER BY i.n), ',', ''), '')
     || ';' || coalesce(array_to_string(array_agg(s.ts ORDER BY i.n), ',', ''), '')
   FROM unnest(ids) WITH ORDINALITY i(id, n) LEFT JOIN tidegate.states s ON s.id = i.id
-$$;
-
--- Deletes these rows, after it has locked them in their order. Returns how many there were.
-CREATE OR REPLACE FUNCTION tidegate.forget_rows(ids bytea[]) RETURNS text LANGUAGE sql VOLATILE
-SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
-  WITH locked AS MATERIALIZED (
-    SELECT s.id FROM tidegate.states s WHERE s.id = ANY (ids) ORDER BY s.id FOR UPDATE
-  ), gone AS (
-    DELETE FROM tidegate.states s USING locked l WHERE s.id = l.id RETURNING 1
-  )
-  SELECT count(*)::text FROM gone
 $$;
 
 -- Places (from 1) of the ids whose rows another transaction has locked or is inserting, joined by commas. It waits for
