@@ -46,6 +46,7 @@ const overHttp = served(
   "grpc",
   "grpc.test.ts::a descriptor with remote_address is limited as that client is over HTTP",
 );
+const unread = served("policies", "operate.test.ts::of a file that could not be read once");
 const claims = served("grpc", "grpc.test.ts::the names of claims are as they are written");
 
 /** A mutant that tests/simulation finds: a defect that was there once. */
@@ -72,6 +73,7 @@ export const CALLERS = [
   one("limiter/adaptive.ts", "if (lasted < 0) this.#sent.clear();\n    else ", "", ADAPTIVE),
   one("limiter/budget.ts", "await settle(actual ?? 0).catch", "await settle(actual ?? estimate).catch", BUDGET),
   one("limiter/budget.ts", "await settle(actual ?? estimate);", "await settle(actual ?? 0);", BUDGET),
+  one("limiter/budget.ts", ".catch(() => {});\n    throw", ";\n    throw", BUDGET),
   one("limiter/budget.ts", "    await settle(0);\n", "", BUDGET),
   one("limiter/budget.ts", "    throwIfAborted(signal);\n    value", "    value", BUDGET),
   one("limiter/budget.ts", "    if (signal?.aborted === true) return resolve();\n", "", BUDGET),
@@ -241,6 +243,7 @@ export const CALLERS = [
   served("grpc", "grpc.test.ts::hits_addend is the cost")("hits <= MOST_HITS", "hits < MOST_HITS"),
   claims('source === "header" ? name.toLowerCase() : name', "name.toLowerCase()"),
   claims('key.startsWith("header:") ? key.toLowerCase() : key', "key.toLowerCase()"),
+  unread("this.#unread === unread && ", "false && "),
   served("app", "api.test.ts::a body of another type is refused")("\\s*(;|$)/i", "/i"),
   served("app", "api.test.ts::a body that is too large")("Number(length) <= maxSize", "Number(length) < maxSize"),
   served("app", "lifecycle.test.ts::answers a request that an idle connection sends")(

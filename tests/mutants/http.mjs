@@ -375,6 +375,8 @@ export const HTTP = [
   enforcement("ok: true, retryAt: undefined", "ok, retryAt: undefined"),
   one("policies/rule.ts", "known({ shadow, block: undefined })", "known({ shadow, block })", ENFORCEMENT),
   enforcement('all.ok ? op : "check"', "op"),
+  enforcement("[trials.map(copied),", "[trials,"),
+  enforcement(", enforced.map(copied)]", ", enforced]"),
   enforcement('if (op === "check" || all.ok) return all;', "if (all.ok) return all;"),
   enforcement("for (const request of trials) callOf", "for (const request of [] as typeof trials) callOf"),
   enforcement("how?.shadow !== true) return super.check", "true) return super.check"),

@@ -200,6 +200,7 @@ export const STORES = [
   mongodb('readConcern: { level: "snapshot" }, ', ""),
   mongodb("    unanswered: { write: LOCKED },\n", ""),
   mongodb("WRITE_CONFLICT) return", "-1) return"),
+  mongodb("name === POOL_IS_FULL", "false"),
   mongodb('errorLabels.includes("TransientTransactionError")', "false"),
   mongodb("maxCommitTimeMS: within.maxTimeMS", "maxCommitTimeMS: undefined"),
   mongodb("matchedCount + upsertedCount === 1", "true"),
