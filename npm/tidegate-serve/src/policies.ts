@@ -127,7 +127,10 @@ export class PolicyFile {
     reloaded(ok);
   }
 
-  /** Reloads when the file changes, also where it is replaced or is a link that is (Kubernetes), until it is read. Returns what ends it. */
+  /**
+   * Reloads when the file changes, also where it is replaced or is a link that is (Kubernetes), and again until it could be
+   * read. Returns what ends it.
+   */
   watch(): () => void {
     const timer = setInterval(() => {
       if (this.#unread !== undefined || versionOf(this.path) !== this.#seen) this.reload("file changed");
