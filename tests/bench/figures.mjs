@@ -41,9 +41,9 @@ export function figures(suites) {
   return parts.join("\n\n");
 }
 
-/** A cell of a table of a suite, by the table's title, the row's name and the column. */
-function cell(suite, title, name, column = 1) {
-  const found = suite.tables.find((table) => table.title === title)?.rows.find(([first]) => first === name)?.[column];
+/** The second cell of a row of a suite, by the table's title and the row's name. */
+function cell(suite, title, name) {
+  const found = suite.tables.find((table) => table.title === title)?.rows.find(([first]) => first === name)?.[1];
   if (found === undefined) throw new Error(`results.json has no row "${name}" under "${title}"`);
   return found;
 }

@@ -24,11 +24,11 @@ const ofConsole = (file, find, replace, test = "keys") => ({
   tests: [`npm/tidegate-console/test/${test}.test.ts`],
 });
 
-/** A mutant of log replay's package. */
-const replaying = (file, find, replace) => ({
+/** A mutant of log replay's package, without a line. */
+const replaying = (file, find) => ({
   file: `npm/tidegate-replay/src/${file}`,
   find,
-  replace,
+  replace: "",
   tests: ["npm/tidegate-replay/test/replay.test.ts"],
 });
 
@@ -178,9 +178,9 @@ export const CALLERS = [
   one("react/view-observer.ts", "      this.#changed = undefined;\n", "", OBSERVER),
   one("react/clock-offset.ts", "Math.ceil(at - (this.#offset ?? 0))", "Math.floor(at - (this.#offset ?? 0))", CLOCK),
   // Log replay.
-  replaying("index.ts", "    spool.close();\n", ""),
-  replaying("index.ts", "    for (const log of logs) await log.close();\n", ""),
-  replaying("log.ts", "    await file?.close();\n", ""),
+  replaying("index.ts", "    spool.close();\n"),
+  replaying("index.ts", "    for (const log of logs) await log.close();\n"),
+  replaying("log.ts", "    await file?.close();\n"),
   // Logs and commands.
   one("observe/observer.ts", "const given = [...keys];", "const given = keys.map(() => keys[0] as string);", OBSERVE),
   one("cli/commands/check.ts", "findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found", "EXIT.fine", cli("check")),

@@ -44,7 +44,7 @@ const oddState = sql("decide", "in SQL too, a state from a broken clock is ignor
 const [sqlFull, rowsFull] = ["decide", "rows"].map((file) => sql(file, "whichever call wrote it, a row has the time"));
 const oldRows = sql("decide", "a call that makes a row deletes old ones now and then");
 
-const kv = (file) => of(file, ...unit("workers-kv"));
+const kv = of("workers-kv.ts", ...unit("workers-kv"));
 const queue = (file) => of(`postgres/${file}`, ...unit("postgres-queue"));
 const listed = (file, find, replace) => ({
   file: `npm/tidegate/src/cli/${file}`,
@@ -55,9 +55,9 @@ const listed = (file, find, replace) => ({
 
 export const STORES = [
   of("memory.ts", ...unit("memory"))("    wasm.all_clear();\n", ""),
-  kv("workers-kv.ts")("for (const call of calls) refuse(call.limit, call.reserve);", ""),
-  kv("workers-kv.ts")("LEAST_TTL + Math.ceil", "Math.ceil"),
-  kv("workers-kv.ts")(", MOST_TTL);", ", Infinity);"),
+  kv("for (const call of calls) refuse(call.limit, call.reserve);", ""),
+  kv("LEAST_TTL + Math.ceil", "Math.ceil"),
+  kv(", MOST_TTL);", ", Infinity);"),
   swap("if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);", ""),
   swap(" && open.length < MOST_CALLS", ""),
   swap("if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);", ""),

@@ -15,7 +15,7 @@ const NODE = { platform: "node" };
 
 /** @typedef {{ text: string, options: object, wasm?: string }} Program */
 
-const program = (text, options = BROWSER) => ({ text, options });
+const program = (text) => ({ text, options: BROWSER });
 const uses = (from, ...names) =>
   program(`import { ${names.join(", ")} } from "${from}"; globalThis.used = [${names.join(", ")}];`);
 

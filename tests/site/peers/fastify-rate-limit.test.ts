@@ -50,16 +50,16 @@ describe("@fastify/rate-limit", () => {
         Object.entries(((await responses(register, 1))[0] as LightMyRequestResponse).headers).filter(([name]) =>
           name.includes("rate"),
         );
-      const all = (rest: number, reset: string) => ({
+      const all = (reset: string) => ({
         "x-ratelimit-limit": "2",
-        "x-ratelimit-remaining": `${rest}`,
+        "x-ratelimit-remaining": "1",
         "x-ratelimit-reset": reset,
       });
-      expect(Object.fromEntries(await fields(there()))).toEqual(all(1, "60"));
+      expect(Object.fromEntries(await fields(there()))).toEqual(all("60"));
       expect((await fields(here())).map(([name]) => name)).toEqual(["ratelimit-policy", "ratelimit"]);
       const older = await fields(here({ headers: { fields: "x-ratelimit" } }));
       // The same names; the reset is a time, in s since the Unix epoch.
-      expect(Object.fromEntries(older)).toEqual(all(1, "1000000030"));
+      expect(Object.fromEntries(older)).toEqual(all("1000000030"));
     },
     "the body of a denial": async () => {
       expect((await responses(there(), 3))[2]?.json()).toEqual({

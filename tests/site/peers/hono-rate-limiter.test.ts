@@ -23,7 +23,7 @@ describe("hono-rate-limiter", () => {
     (await responses(middleware, times)).map(({ status }) => status);
   const there = (options: Partial<HonoConfigProps> = {}) =>
     rateLimiter({ windowMs: MINUTE, limit: 2, keyGenerator: () => "k", ...options } as HonoConfigProps);
-  const here = (now = 0) => rateLimit(defineLimits({ api: two }, { now: () => now }), { name: "api", key: "k" });
+  const here = () => rateLimit(defineLimits({ api: two }, { now: () => 0 }), { name: "api", key: "k" });
 
   suite("hono-rate-limiter", {
     "a denied request": async () => {

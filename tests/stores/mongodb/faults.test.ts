@@ -197,8 +197,8 @@ test("whatever the client's settings, reads are of the primary, writes wait for 
   await client.close();
 });
 
-/** A client that waits for `before` ahead of each update of this document. */
-function updatesAfter(_id: string, before: () => Promise<unknown>): MongoClient {
+/** A client that waits for `before` ahead of each update of the state of `login:k`. */
+function updatesAfter(before: () => Promise<unknown>): MongoClient {
   const client = server.connect();
   clients.push(client);
   const { db } = client;
@@ -209,7 +209,7 @@ function updatesAfter(_id: string, before: () => Promise<unknown>): MongoClient 
       const rows = collection.apply(database, args);
       const { updateOne } = rows;
       rows.updateOne = async (filter, ...rest) => {
-        if (filter["_id"] === (_id as never)) await before();
+        if (filter["_id"] === ("login:k" as never)) await before();
         return updateOne.call(rows, filter, ...rest);
       };
       return rows;
@@ -222,7 +222,7 @@ function updatesAfter(_id: string, before: () => Promise<unknown>): MongoClient 
 test("a document that an open transaction has written fails the calls on it alone", async () => {
   let held = 0;
   // The server has no reply until `maxTimeMS` is over.
-  const client = updatesAfter("login:k", () => {
+  const client = updatesAfter(() => {
     held++;
     return new Promise(() => {});
   });
@@ -249,7 +249,7 @@ test.each(["limit", "limitAll"] as const)(
     const others = limitsOn(collection);
     await others.limitAll(pair.map((request) => ({ ...request, count: 0.5 })));
     let times = 0;
-    const client = updatesAfter("login:k", async () => {
+    const client = updatesAfter(async () => {
       if (times++ === 0) await others.limit("login", { key: "k", count: 0.5 });
     });
     const limits = limitsOn(collection, client);

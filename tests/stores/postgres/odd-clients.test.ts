@@ -162,8 +162,8 @@ describe("connections that stay open and lead nowhere", () => {
 
 test("parallel calls in one transaction are decided in their order, on every client", async () => {
   const limit = stock("parallel", 3);
-  const ten = async (client: PostgresClient, store = postgres(client, PATIENT)): Promise<boolean[]> => {
-    const bound = store.within(client);
+  const ten = async (client: PostgresClient): Promise<boolean[]> => {
+    const bound = postgres(client, PATIENT).within(client);
     const one = await Promise.all(Array.from({ length: 10 }, () => bound.decide(take(limit, "k"))));
     return one.map(({ ok }) => ok);
   };

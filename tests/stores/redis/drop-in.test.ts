@@ -117,10 +117,10 @@ describe("express-rate-limit", () => {
 
   test("grants the first login after many polls", async () => {
     const app = express();
-    const limited = (name: string, limit: number, windowMs: number) =>
-      rateLimit({ windowMs, limit, store: expressRateLimitStore({ store: redis(client), name }) });
-    app.get("/poll", limited("poll", 1000, MINUTE), (_request, response) => void response.end());
-    app.get("/login", limited("login", 3, MINUTE), (_request, response) => void response.end());
+    const limited = (name: string, limit: number) =>
+      rateLimit({ windowMs: MINUTE, limit, store: expressRateLimitStore({ store: redis(client), name }) });
+    app.get("/poll", limited("poll", 1000), (_request, response) => void response.end());
+    app.get("/login", limited("login", 3), (_request, response) => void response.end());
     const { url } = await listen(createServer(app));
     const status = async (path: string) => (await fetch(url + path)).status;
     await repeat(5, () => status("/poll"));

@@ -23,9 +23,9 @@ const hello = () => new Response("hello");
 function start(rules: readonly PolicyRule[], store: Store = memory(), options: object = {}) {
   const clock = fakeClock();
   const policies = definePolicies({ rules }, { store, now: clock.now, log: false });
-  const send = async (limiter = policies.limiter) => {
+  const send = async () => {
     const handler = rateLimit(
-      limiter,
+      policies.limiter,
       { limits: policies, jitter: 0, ...options } as FetchOptions<Request, never>,
       hello,
     );

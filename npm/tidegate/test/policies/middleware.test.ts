@@ -74,8 +74,8 @@ describe.each(Object.entries(HOSTS))("policies on %s", (_, start) => {
     const clock = fakeClock();
     const started = await start(document, store, clock.now);
     const get = (headers: Record<string, string>, path = "/") => fetch(started.server.url + path, { headers });
-    const left = async (headers: Record<string, string>, path?: string) => {
-      const response = await get(headers, path);
+    const left = async (headers: Record<string, string>) => {
+      const response = await get(headers);
       await response.text();
       return `${response.status} ${/"([^"]+)";r=(\d+)/
         .exec(response.headers.get("ratelimit") ?? "")
