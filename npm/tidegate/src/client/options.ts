@@ -36,7 +36,7 @@ export interface ThrottleOptions<A extends readonly unknown[] = readonly unknown
   signal?: ((...args: A) => AbortSignal | undefined) | undefined;
   /** Most queued calls per key: an integer from 1; default 10,000. Further calls reject with a {@link QueueError}. */
   maxQueued?: number | undefined;
-  /** Longest wait of a call, ms or a text such as `"30s"`: a call that would run later rejects. Default unlimited. */
+  /** Longest wait of a call, the store's answer included: ms or a text such as `"30s"`. One that would run later rejects. Default unlimited. */
   maxWait?: Duration | undefined;
   /** Most calls that run concurrently, over all keys: an integer from 1, or a shared semaphore. Default unlimited. */
   concurrency?: number | Semaphore | undefined;
