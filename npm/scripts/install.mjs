@@ -33,8 +33,11 @@ export const installRuntimes = async () => {
   await once(
     "better-sqlite3",
     { inputs: ["tests/hosts/package-lock.json"], outputs: [BETTER_SQLITE3], extra: process.version },
-    // SQLite without optimization, which is most of its compilation: no test has more than a few rows.
-    () => run("npm", ["rebuild", "better-sqlite3", "--prefix", "tests/hosts"], { env: { ...env, CFLAGS: "-O0" } }),
+    // Without optimization, which is most of its compilation: no test has more than a few rows.
+    () => {
+      const flags = { CFLAGS: "-O0", CXXFLAGS: "-O0" };
+      return run("npm", ["rebuild", "better-sqlite3", "--prefix", "tests/hosts"], { env: { ...env, ...flags } });
+    },
   );
   await install("pool-workers", "tests/hosts/pool-workers");
   await install("react-native", "tests/hosts/react-native");

@@ -29,6 +29,8 @@ const line = (major: number) => ({
   install: `${FROM_NPM}/node`,
 });
 
+const node22 = { places: inModules(`node-${platform}-${arch}/bin/node${exe}`), install: FROM_NPM };
+
 const RUNTIMES = {
   workerd: { places: inModules("wrangler/bin/wrangler.js"), install: FROM_NPM },
   deno: { places: inModules(`@deno/${platform}-${arch}${libc}/deno${exe}`), install: FROM_NPM },
@@ -37,9 +39,9 @@ const RUNTIMES = {
     install: FROM_NPM,
   },
   // For `node:sqlite`.
-  node22: { places: inModules(`node-${platform}-${arch}/bin/node${exe}`), install: FROM_NPM },
+  node22,
   "Node.js 20.19": line(20),
-  "Node.js 22": line(22),
+  "Node.js 22": node22,
   "Node.js 24": line(24),
   "Node.js 26": line(26),
   // Run by this Node.js; the first has a native part, which its install script builds.
