@@ -123,20 +123,22 @@ export class PostgresStore implements AsyncStore {
   decide(call: Call, now?: number, deadline?: Deadline): Promise<Decision> {
     const never = call.limit.never(call, now ?? Date.now());
     if (never !== undefined) return Promise.resolve(never);
-    return this.#request({ kind: "one", call }, now, deadline);
+    return this.#send({ operation: call.op, calls: [call], now, deadline });
   }
 
   decideAll(calls: readonly Call[], now?: number, deadline?: Deadline): Promise<AllDecision> {
-    return this.#request({ kind: "all", calls }, now, deadline);
+    return this.#send({ operation: "limitAll", calls, now, deadline });
   }
 
   reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
-    const call = { ...LOOK, op: "reset", limit, key } as const;
-    return this.#request({ kind: "one", call }, undefined, deadline);
+    const calls = [{ ...LOOK, op: "reset", limit, key }] as const;
+    return this.#send({ operation: "reset", calls, now: undefined, deadline });
   }
 
   async getValue(limit: Limit, key: string | undefined, now?: number, deadline?: Deadline): Promise<State> {
-    return this.#request({ kind: "value", limit, key }, now, deadline);
+    const calls = [{ ...LOOK, limit, key }];
+    const { value, ts } = await this.#send<State>({ operation: "getValue", calls, now, deadline });
+    return { value, ts };
   }
 
   /**
@@ -185,10 +187,9 @@ export class PostgresStore implements AsyncStore {
     return purge(databaseOf(this.#client, false).send, this.#schema, options);
   }
 
-  #request<T>(request: Request, now: number | undefined, deadline: Deadline): Promise<T> {
+  #send<T>(request: Request): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const clock = now === undefined ? undefined : Math.floor(now);
-      this.#queue.add(new PendingRequest(request, clock, deadline, resolve as (reply: unknown) => void, reject));
+      this.#queue.add(new PendingRequest(request, resolve as (reply: unknown) => void, reject));
     });
   }
 }

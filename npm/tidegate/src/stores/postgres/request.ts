@@ -1,7 +1,6 @@
 /** One request of the limiter that waits for its reply. */
-import type { AllDecision, Decision, State } from "../../limit/decision.ts";
+import type { AllDecision, Decision } from "../../limit/decision.ts";
 import { StoreError } from "../../limit/errors.ts";
-import type { Limit } from "../../limit/limit.ts";
 import type { Call, Deadline } from "../contract.ts";
 import { idsOf } from "../failure.ts";
 import { overdueTimers } from "../../limit/steady.ts";
@@ -10,18 +9,25 @@ import { tooBusy } from "../turns.ts";
 /** A call, or a reset, which deletes the row. */
 export type RowCall = Call | (Omit<Call, "op"> & { readonly op: "reset" });
 
-/** One call, several all or nothing, or the two numbers. */
-export type Request =
-  | { readonly kind: "one"; readonly call: RowCall }
-  | { readonly kind: "all"; readonly calls: readonly Call[] }
-  | { readonly kind: "value"; readonly limit: Limit; readonly key: string | undefined };
+/** An operation of the store. */
+export interface Request {
+  /** Its name in errors; the calls of `limitAll` are all granted or none is. */
+  readonly operation: string;
+  readonly calls: readonly RowCall[];
+  readonly now: number | undefined;
+  readonly deadline: Deadline;
+}
 
-type Reply = Decision | AllDecision | State | undefined;
+type Reply = Decision | AllDecision | undefined;
 
 /** A request in the queue or in a statement. */
 export class PendingRequest {
+  readonly calls: readonly RowCall[];
+  readonly now: number | undefined;
   /** The id of the row of each of its calls. Requests on one row are decided in their order. */
   readonly ids: readonly string[];
+  /** Whether all of its calls have one decision. */
+  readonly isJoint: boolean;
   /** Whether it is one take that writes where it is granted, and owes nothing. */
   readonly takes: boolean;
   /** Whether it reads one row and writes nothing. */
@@ -33,23 +39,22 @@ export class PendingRequest {
   /** `performance.now()`, ms, when its statement is given up. */
   latest: number = Infinity;
   #settled = false;
+  readonly #operation: string;
   /** Its caller's; `why` is set where the cause is its key alone. */
   readonly #caller: NonNullable<Deadline>;
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (error: unknown) => void;
 
-  constructor(
-    readonly request: Request,
-    readonly now: number | undefined,
-    deadline: Deadline,
-    resolve: (reply: Reply) => void,
-    reject: (error: unknown) => void,
-  ) {
-    const calls = request.kind === "one" ? [request.call] : request.kind === "all" ? request.calls : [request];
+  constructor(request: Request, resolve: (reply: Reply) => void, reject: (error: unknown) => void) {
+    const { operation, calls, now, deadline } = request;
+    const [{ op, count, reserve }] = calls as [RowCall];
+    this.#operation = operation;
+    this.calls = calls;
+    this.now = now === undefined ? undefined : Math.floor(now);
     this.ids = idsOf(calls);
-    const call = request.kind === "one" ? request.call : undefined;
-    this.reads = request.kind === "value" || call?.op === "check" || (call?.count === 0 && call.op !== "reset");
-    this.takes = call !== undefined && call.op === "take" && call.count > 0 && !call.reserve;
+    this.isJoint = operation === "limitAll";
+    this.reads = !this.isJoint && (op === "check" || (op !== "reset" && count === 0));
+    this.takes = !this.isJoint && op === "take" && count > 0 && !reserve;
     this.#caller = deadline ?? { at: Infinity };
     this.#resolve = resolve;
     this.#reject = reject;
@@ -80,10 +85,7 @@ export class PendingRequest {
   }
 
   #error(what: string, cause: unknown, scope: "key" | "store", identity: string = this.ids.join(",")): StoreError {
-    const { request } = this;
-    const names = { all: "limitAll", value: "getValue" } as const;
-    const operation = request.kind === "one" ? request.call.op : names[request.kind];
-    return new StoreError(what, { store: "postgres", operation, identity, cause, scope });
+    return new StoreError(what, { store: "postgres", operation: this.#operation, identity, cause, scope });
   }
 
   /** Rejects because the state under this id is not two finite numbers. */

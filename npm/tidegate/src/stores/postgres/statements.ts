@@ -27,8 +27,6 @@ const NOTHING = { op: "take", count: 0, reserve: false } as const;
 
 const list = (items: readonly (string | number)[]): string => `{${items.join(",")}}`;
 const clockOf = (pending: PendingRequest): string | null => (pending.now === undefined ? null : String(pending.now));
-const callsOf = ({ request }: PendingRequest): readonly RowCall[] =>
-  request.kind === "one" ? [request.call] : request.kind === "all" ? request.calls : [];
 
 /** The window grid's offset, infinite for the first request, or `null` for a token bucket. */
 const startOf = (limit: Limit, key: string | undefined): number | null =>
@@ -54,15 +52,21 @@ function partsOf(reply: unknown, separator: string, least: number): string[] {
   return parts;
 }
 
-/** The clock and the rows of a reply "now;value,...;ts,...". */
-function rowsOf(reply: unknown): { now: number; at(i: number): Stored } {
-  const [clock, values = "", ts = ""] = partsOf(reply, ";", 3);
-  const [v, t] = [values.split(","), ts.split(",")];
-  return { now: Number(clock), at: (i) => stateOf(v[i], t[i]) };
+/** The rows of these requests, in the order of their ids, and how the reply "now;value,...;ts,..." resolves the requests. */
+function rowsOf(batch: readonly PendingRequest[]) {
+  const ids = [...new Set(batch.flatMap((pending) => pending.ids))].sort(inOrder);
+  const rows = new Map(ids.map((id, i) => [id, i]));
+  const read = (reply: unknown): void => {
+    const [clock, values = "", ts = ""] = partsOf(reply, ";", 3);
+    const [v, t] = [values.split(","), ts.split(",")];
+    const states = ids.map((_, i) => stateOf(v[i], t[i]));
+    for (const pending of batch) repeat(pending, states, rows, Number(clock));
+  };
+  return { ids, rows, read };
 }
 
 export function takeRow(pending: PendingRequest): FunctionCall {
-  const call = callsOf(pending)[0] as Call;
+  const call = pending.calls[0] as Call;
   const { rate, period, capacity } = call.limit.policy;
   const start = startOf(call.limit, call.key);
   return {
@@ -127,11 +131,11 @@ function entriesOf(batch: readonly PendingRequest[], rows: ReadonlyMap<string, n
   };
   let lastTake: Entry | undefined;
   for (const pending of batch) {
-    const all = callsOf(pending);
-    for (const [i, call] of all.entries()) {
+    const { calls } = pending;
+    for (const [i, call] of calls.entries()) {
       const row = (rows.get(pending.ids[i] as string) as number) + 1;
       const spec = placeOf(specOf(call));
-      const together = i === 0 ? all.length : 0;
+      const together = i === 0 ? calls.length : 0;
       // Equal takes in a row are one entry.
       if (lastTake?.row === row && lastTake.spec === spec && lastTake.together === together) lastTake.times++;
       else entries.push({ row, spec, times: 1, together });
@@ -143,8 +147,7 @@ function entriesOf(batch: readonly PendingRequest[], rows: ReadonlyMap<string, n
 
 /** Any calls, in their order. The function returns what the rows stored before, and the core repeats the calls on that. */
 export function callRows(batch: readonly PendingRequest[]): FunctionCall {
-  const ids = [...new Set(batch.flatMap((pending) => pending.ids))].sort(inOrder);
-  const rows = new Map(ids.map((id, i) => [id, i]));
+  const { ids, rows, read } = rowsOf(batch);
   const { specs, entries } = entriesOf(batch, rows);
   const passed: readonly (readonly [type: string, value: string | null])[] = [
     ["bytea[]", byteasOf(ids)],
@@ -165,20 +168,15 @@ export function callRows(batch: readonly PendingRequest[]): FunctionCall {
     name: "call_rows",
     types: passed.map(([type]) => type),
     values: passed.map(([, value]) => value),
-    read(reply) {
-      const { now, at } = rowsOf(reply);
-      const states = ids.map((_, i) => at(i));
-      for (const pending of batch) repeat(pending, states, rows, now);
-    },
+    read,
   };
 }
 
 /** Repeats the calls of one request on the rows' states at that point, and resolves it. */
 function repeat(pending: PendingRequest, states: Stored[], rows: ReadonlyMap<string, number>, now: number): void {
-  const calls = callsOf(pending);
   const decisions: Decision[] = [];
   const writes: [row: number, state: State | null][] = [];
-  for (const [i, call] of calls.entries()) {
+  for (const [i, call] of pending.calls.entries()) {
     const id = pending.ids[i] as string;
     const row = rows.get(id) as number;
     const before = states[row] as Stored;
@@ -201,30 +199,17 @@ function repeat(pending: PendingRequest, states: Stored[], rows: ReadonlyMap<str
       states[row] = state;
     }
   }
-  pending.resolve(pending.request.kind === "one" ? (decisions[0] as Decision) : combined(decisions, now));
+  pending.resolve(pending.isJoint ? combined(decisions, now) : (decisions[0] as Decision));
 }
 
-/** Reads rows: checks, and the two numbers. */
+/** Reads rows. */
 export function readRows(batch: readonly PendingRequest[]): FunctionCall {
+  const { ids, read } = rowsOf(batch);
   return {
     name: "read_rows",
     types: ["bytea[]", "float8"],
-    values: [byteasOf(batch.map(({ ids }) => ids[0] as string)), clockOf(batch[0] as PendingRequest)],
-    read(reply) {
-      const { now, at } = rowsOf(reply);
-      for (const [i, pending] of batch.entries()) {
-        const { request } = pending;
-        const state = at(i);
-        if (state === "corrupt") pending.corrupt();
-        else if (request.kind === "value") {
-          const { limit, key } = request;
-          pending.resolve(limit.project(state, now, limit.start(key)));
-        } else {
-          const [call] = callsOf(pending) as [Call];
-          pending.resolve(decide(call, state, call, now).decision);
-        }
-      }
-    },
+    values: [byteasOf(ids), clockOf(batch[0] as PendingRequest)],
+    read,
   };
 }
 
