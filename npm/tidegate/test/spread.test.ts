@@ -97,6 +97,21 @@ test("what a shard has no room for, because another caller gave to it meanwhile,
   expect(sum()).toBeCloseTo(24, 9);
 });
 
+test("a process that did not run past the deadline, and reads a reply before its timers run, goes on with the next step", async () => {
+  let now = 1000;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  const deadline = { at: now + 100 };
+  const { take } = store((op, step) => {
+    if (op !== "check" || step !== 2) return;
+    queueMicrotask(() => {
+      now += 5000;
+      // As a limiter does whose timer is late.
+      setTimeout(() => (deadline.at = now + 100), 0);
+    });
+  });
+  expect((await take(1, deadline)).ok).toBe(true);
+});
+
 describe("a call that takes parts of several shards and then gives them back", () => {
   test("gives them back after its deadline has passed", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });

@@ -14,6 +14,7 @@ import type { Decision, State } from "../limit/decision.ts";
 import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import { better, pick, pool, sum } from "../limit/shards.ts";
+import { overdueTimers } from "../limit/steady.ts";
 import type { Call, Deadline, Op } from "./contract.ts";
 
 export interface Step {
@@ -251,7 +252,8 @@ class Spread {
     return Promise.all(shards.map((shard) => this.#step("check", shard, 0)));
   }
 
-  #step(op: Op, shard: number, count: number, reserve = false): Promise<Step> {
+  async #step(op: Op, shard: number, count: number, reserve = false): Promise<Step> {
+    await overdueTimers(this.#deadline?.at ?? Infinity);
     return this.#shards.step({ ...this.#call, op, count, reserve }, shard, this.#now, this.#deadline);
   }
 }
