@@ -37,7 +37,8 @@ export async function setup() {
   }
 }
 
-const xtask = (...task) => run("cargo", ["run", "--quiet", "-p", "tidegate-xtask", "--", ...task]);
+/** No package is named, so that its dependencies have the features of the tests, which then find them built. */
+const xtask = (...task) => run("cargo", ["run", "--quiet", "--bin", "tidegate-xtask", "--", ...task]);
 
 /** tsdown, into an empty `dist`. With `only`, these entries alone, and no declarations. */
 function javascript(name, only, output = "index") {

@@ -75,16 +75,14 @@ const serve = () => {
 };
 
 /** The crates that decide and keep states. What the others depend on takes longer to build than all of these. */
-const first = ["core", "table", "file", "policy", "oracle"].map((name) => `--package tidegate-${name}`).join(" ");
-/** All crates but the bench, which has no tests, and xtask, which has been built already, and not for speed. */
-const TESTED = "--workspace --exclude tidegate-xtask --exclude tidegate-bench";
+const first = ["core", "table", "file", "policy", "oracle"].map((name) => ` --package tidegate-${name}`).join("");
 /** Other platforms whose addon the full run builds. `npm run build:platforms` builds the rest, which takes minutes. */
 export const FULL_RUN_PLATFORMS = ["linux-x64-musl", "darwin-arm64"];
 const platforms = () => buildPlatforms(FULL_RUN_PLATFORMS);
 const rust = (name, packages, options) =>
   output("cargo", ["nextest", "--version"]) === undefined
-    ? cargo(name, `cargo test ${packages} --all-targets --no-fail-fast`, options)
-    : { ...cargo(name, `cargo nextest run ${packages} --no-fail-fast`, options), counts: "nextest" };
+    ? cargo(name, `cargo test --all-targets --no-fail-fast${packages}`, options)
+    : { ...cargo(name, `cargo nextest run --no-fail-fast${packages}`, options), counts: "nextest" };
 
 /** Cargo keeps what an earlier dry run unpacked and compiled under the same version, and would use that again. */
 const forgetCrates = async () => {
@@ -104,14 +102,14 @@ const forgetCrates = async () => {
  * @returns {Step[]}
  */
 export const cargoSteps = (full = true) => [
-  rust("rust", full ? TESTED : first, EVERYDAY),
-  cargo("xtask", "cargo test --package tidegate-xtask --profile dev"),
-  // Those of tests/locking are the table's.
-  cargo("rust examples in docs", `cargo test ${TESTED} --exclude tidegate-locking --doc`),
+  rust("rust", full ? "" : first, EVERYDAY),
+  // Of the same crates, but tests/locking, whose sources are the table's.
+  cargo("rust examples in docs", "cargo test --workspace --exclude tidegate-bench --exclude tidegate-locking --doc"),
   check("rust layout", "cargo fmt --all --check"),
-  check("clippy", "cargo clippy --workspace --all-targets -- -D warnings"),
+  // In the profile of the tests, which has built the macros.
+  check("clippy", "cargo clippy --workspace --all-targets --profile test -- -D warnings"),
   // From the inputs that were kept, 5 s a target, and always the same way.
-  cargo("fuzz", "cargo run --quiet --package tidegate-xtask -- fuzz --seconds 5 --seed 1", { needs: ["c++"] }),
+  cargo("fuzz", "cargo run --quiet --bin tidegate-xtask -- fuzz --seconds 5 --seed 1", { needs: ["c++"] }),
   // Builds each crate from what would be uploaded; those with `publish = false` are left out.
   check(
     "crates as crates.io takes them",

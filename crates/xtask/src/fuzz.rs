@@ -22,6 +22,10 @@ const FLAGS: [&str; 7] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
     "-Cdebug-assertions",
 ];
+/// What overflows or is asserted ends the run. By settings of `dev`, since macros are compiled again for each profile that has
+/// a name.
+const OPTIMIZED: [&str; 3] =
+    ["profile.dev.opt-level=2", "profile.dev.codegen-units=1", "profile.dev.incremental=false"];
 /// Longest input; longer ones reach nothing more.
 const LONGEST: &str = "-max_len=4096";
 /// Seconds past its time after which a target counts as hanging. One input may take 60 s.
@@ -100,18 +104,22 @@ pub(crate) fn host() -> Result<String> {
     Ok(host.to_owned())
 }
 
-/// Returns the folder of the programs. A target triple keeps the flags from what runs at build time.
+/// Returns the folder of the programs. A target triple keeps the flags from what runs at build time. No package is named, so that
+/// macros have the features with which they were built before.
 fn build(root: &Path, names: &[String], sanitizer: Option<&str>) -> Result<PathBuf> {
     let host = host()?;
     let mut flags = FLAGS.map(str::to_owned).to_vec();
     flags.extend(sanitizer.map(|sanitizer| format!("-Zsanitizer={sanitizer}")));
-    let folder = sanitizer.map_or_else(|| "target/fuzz".to_owned(), |sanitizer| format!("target/sanitize/{sanitizer}"));
+    let folder = sanitizer.map_or_else(|| "target".to_owned(), |sanitizer| format!("target/sanitize/{sanitizer}"));
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     if sanitizer.is_some() {
         cargo.env("RUSTC_BOOTSTRAP", "1");
     }
-    cargo.args(["build", "--package", "tidegate-fuzz", "--features", "libfuzzer", "--profile", "fuzz"]);
+    cargo.args(["build", "--features", "tidegate-fuzz/libfuzzer"]);
+    for setting in OPTIMIZED {
+        cargo.args(["--config", setting]);
+    }
     cargo.args(["--target-dir", &folder, "--target", &host]);
     for name in names {
         cargo.args(["--bin", name]);
@@ -119,7 +127,7 @@ fn build(root: &Path, names: &[String], sanitizer: Option<&str>) -> Result<PathB
     if !cargo.status().context("cargo build")?.success() {
         bail!("the targets do not build");
     }
-    Ok(root.join(folder).join(host).join("fuzz"))
+    Ok(root.join(folder).join(host).join("debug"))
 }
 
 fn folder(path: PathBuf) -> Result<PathBuf> {
