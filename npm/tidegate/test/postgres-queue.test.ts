@@ -1,5 +1,5 @@
 /** Which requests to PostgreSQL leave together, and what one that fails says of the others: on a client that the test answers. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Limit } from "../src/limit/limit.ts";
 import { postgres } from "../src/stores/postgres.ts";
 
@@ -8,10 +8,15 @@ const take = (key: string) => ({ op: "take", limit, key, count: 1, reserve: fals
 
 /** A store on a client that keeps what it is sent, and answers when the test does. */
 function open() {
-  const sent: { values: readonly unknown[]; reject(error: unknown): void }[] = [];
-  const store = postgres({
-    unsafe: (_, values = []) => new Promise<unknown>((_, reject) => void sent.push({ values, reject })),
-  });
+  const sent: { text: string; values: readonly unknown[]; answer(text: string): void; reject(error: unknown): void }[] =
+    [];
+  const client = {
+    unsafe: (text: string, values: never[] = []) =>
+      new Promise<unknown>((resolve, reject) => {
+        sent.push({ text, values, answer: (answer) => resolve([{ answer }]), reject });
+      }),
+  };
+  const store = postgres(client, { statementTimeout: "1m" });
   const call = (key: string) => store.decide(take(key), undefined, undefined).catch((error: unknown) => error);
   const several = (keys: readonly string[]) =>
     store.decideAll(keys.map(take), undefined, undefined).catch((error: unknown) => error);
@@ -75,4 +80,32 @@ test("a number that PostgreSQL cannot compute with is an error of its key, and a
     { scope: "key", identity: "api:a" },
     { scope: "store", identity: "api:b" },
   ]);
+});
+
+test("requests on locked rows leave apart: together those whose rows are free by now, else those on one row, which wait", async () => {
+  const { sent, call, turn } = open();
+  const calls = ["a", "b", "c", "d"].map(call);
+  /** Expects the next statement: its function, its rows, and the ms that it waits for a lock. */
+  const expected = async (statement: string, lock?: string) => {
+    await vi.waitUntil(() => sent.length > 0, { timeout: 60_000 });
+    const { text, values, answer, reject } = sent.shift() as (typeof sent)[number];
+    const [, name] = /"tidegate"\.(?!in_time)(\w+)/.exec(text) ?? [];
+    const rows = [...String(values[0]).matchAll(/api:(\w)/g)].map(([, key]) => key);
+    expect(`${name} ${rows.join("")}`).toBe(statement);
+    if (lock !== undefined) expect(values.at(-2)).toBe(lock);
+    return { answer, locked: () => reject(Object.assign(new Error("lock timeout"), { code: "55P03" })) };
+  };
+  const taken = `${Date.now()},0,${Date.now()}`;
+  (await expected("call_rows abcd", "20")).locked();
+  (await expected("locked_rows abcd")).answer("1,2,3");
+  (await expected("take_row d", "20")).answer(taken);
+  (await expected("locked_rows abc")).answer("1,2,3");
+  (await expected("take_row a", "80")).locked();
+  (await expected("locked_rows a")).answer("1");
+  (await expected("locked_rows abc")).answer("1");
+  (await expected("call_rows bc", "20")).answer(`${Date.now()};,;,`);
+  (await expected("take_row a", "80")).answer(taken);
+  await Promise.all(calls);
+  await turn();
+  expect(sent).toEqual([]);
 });
