@@ -9,7 +9,7 @@ import type { RequestDecision } from "./request-decision.ts";
 import type { EscalatingBlock } from "./escalation.ts";
 import { refuseForeign } from "./foreign-options.ts";
 import type { Pending } from "../limit/pending.ts";
-import { type InlineRule, type NamedRule, RULE_FIELDS, type Several } from "./rule.ts";
+import { type InlineRule, type NamedRule, RULE, RULE_FIELDS, type Several } from "./rule.ts";
 import { notALimiter } from "../limiter/options.ts";
 import type { Worth } from "../limiter/settlement.ts";
 
@@ -149,7 +149,7 @@ const GATE: Readonly<Record<keyof GateOptions<never, never>, Check>> = {
   onDecision: FUNCTION,
   onError: FUNCTION,
 };
-const SINGLE = { ...GATE, ...Object.fromEntries(RULE_FIELDS.map((field) => [field, ANY])) };
+const SINGLE = { ...GATE, ...RULE };
 const SEVERAL = { ...GATE, limits: ANY };
 
 export interface CheckedOptions<R>

@@ -1,7 +1,7 @@
 /** The rules of the options: which limits a request takes from, whose, how many tokens. */
 import { boundedKey } from "../http/key.ts";
 import type { Config } from "../limit/config.ts";
-import { checkFields, checkFlag, fieldTable, checkObject } from "../limit/checks.ts";
+import { checkFields, checkFlag, fieldTable, checkObject, type Table } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { callLimit } from "../limit/limit.ts";
 import { checkDefined, keyed, type LimitRequest, MAX_REQUESTS } from "../limiter/options.ts";
@@ -49,8 +49,8 @@ export type Several<R, N extends string> =
   | ((request: R) => Pending<readonly Rule<R, N>[]>)
   | Selection<R>;
 
-export const RULE_FIELDS = ["name", "key", "count", "reserve", "config"] as const;
-const RULE = fieldTable(...RULE_FIELDS);
+export const RULE: Table = fieldTable("name", "key", "count", "reserve", "config");
+export const RULE_FIELDS: readonly string[] = Object.keys(RULE);
 
 /** Returns the limiter's request for a request of the framework. */
 type CompiledRule<R> = (request: R, incoming: Incoming) => Pending<LimitRequest<string>>;
