@@ -36,7 +36,7 @@ describe("a wrong argument is an InputError that names it", () => {
     [
       "postgres(sequelize)",
       () => postgres(any(sequelize)),
-      'Sequelize; pass { query: (text, bind) => sequelize.query(text, { bind, type: "SELECT", transaction: null }) }',
+      'Sequelize; pass { query: (text, bind) => sequelize.query(text, { bind, type: "SELECT", useMaster: true, transaction: null }) }',
     ],
     ["migrate(sequelize)", () => migrate(any(sequelize)), `${aClient}Sequelize; pass { query: (text, bind) =>`],
     ["postgres(kysely)", () => postgres(any(kysely)), `${aClient}Kysely; pass { query: (text, values = []) =>`],

@@ -47,7 +47,11 @@ const ORMS: Readonly<Record<string, string>> = {
     const close = () => outside.destroy();`,
   Sequelize: `
     import { Sequelize, type Transaction } from "sequelize";
-    const sequelize = new Sequelize(url, { logging: false });
+    const { hostname: host, port, username, pathname } = new URL(url);
+    const write = { host, port, username, database: pathname.slice(1) };
+    // No replica answers, as none can decide.
+    const replication = { write, read: [{ ...write, port: "1" }] };
+    const sequelize = new Sequelize(url, { logging: false, replication });
     ${onOf("declare const sequelize")}
     const outside = on();
     const transaction = (body: Body) => sequelize.transaction((tx) => body(on(tx)));

@@ -109,8 +109,8 @@ const RULE = "a PostgreSQL client, with query(text, values) or unsafe(text, valu
 const BUILDERS = [
   [
     "getQueryInterface",
-    // Otherwise a statement would be in the transaction of the request that sends it, with the calls of others.
-    'Sequelize; pass { query: (text, bind) => sequelize.query(text, { bind, type: "SELECT", transaction: null }) }',
+    // Otherwise a statement goes to a replica, or is in the transaction of the request that sends it, with the calls of others.
+    'Sequelize; pass { query: (text, bind) => sequelize.query(text, { bind, type: "SELECT", useMaster: true, transaction: null }) }',
   ],
   [
     "getUnitOfWork",
