@@ -4,6 +4,7 @@ import { defineLimits, HOUR } from "tidegate";
 import { durableObject, TidegateObject } from "tidegate/durable-object";
 import { sqlite } from "tidegate/sqlite";
 import { workersKv } from "tidegate/workers-kv";
+import few from "./few.js";
 import { inMemory } from "./memory.js";
 import { policies } from "./policies.js";
 import { report } from "./report.js";
@@ -263,7 +264,7 @@ const shardsApart = "each shard has a row of its own";
 const apart = { refusesLimitAll: "each limit and key has an object of its own" };
 
 /** Every operation, several limits in a call, and numbers of every size: the engine runs all vectors in memory. */
-const few = Object.fromEntries(
+const fewest = Object.fromEntries(
   ["operations.json", "limit-all.json", "precision.json"].map((file) => [file, vectors[file]]),
 );
 
@@ -273,14 +274,15 @@ const SUITES = {
   "an object for each key, which has no binding": (env) => report({ create: () => fresh(env.ALONE, {}), ...apart }),
   // Repeating every history would create thousands of objects, each a file here.
   "an object for each key": (env) => report({ create: () => fresh(env.LIMITS, {}), ...apart }),
-  "one object for all": (env) => report({ create: () => fresh(env.LIMITS, together), vectors, shardsApart }),
-  "classic storage, one object for all": (env) => report({ create: () => fresh(env.CLASSIC, together), vectors: few }),
+  "one object for all": (env) => report({ create: () => fresh(env.LIMITS, together), vectors: few, shardsApart }),
+  "classic storage, one object for all": (env) =>
+    report({ create: () => fresh(env.CLASSIC, together), vectors: fewest }),
   D1: (env) =>
     report({
       create: () => sqlite(env.DB, { table: `t${Date.now()}_${stores++}` }),
-      vectors: few,
+      vectors: fewest,
     }),
-  "Workers KV": (env) => report({ create: () => freshKv(env), vectors: few, ...coarse }),
+  "Workers KV": (env) => report({ create: () => freshKv(env), vectors: fewest, ...coarse }),
 };
 
 /** A namespace that records its calls. */
