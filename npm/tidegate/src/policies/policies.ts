@@ -44,7 +44,7 @@ function lowered(headers: Incoming["headers"]): Incoming["headers"] {
   const texts = new Map<string, unknown[]>();
   for (const [name, text] of Object.entries(headers as object)) {
     const lower = name.toLowerCase();
-    texts.set(lower, [...(texts.get(lower) ?? []), text].flat());
+    if (typeof text === "string" || Array.isArray(text)) texts.set(lower, [...(texts.get(lower) ?? []), text].flat());
   }
   return Object.fromEntries(texts);
 }

@@ -109,6 +109,10 @@ describe("which rules", () => {
     expect(took({ headers: { "X-Key": "b", ...key } })).toEqual(["api 9"]);
     const ponyfill = { ownKeys: ["X-A"], get: (name: string) => new Headers(key).get(name) };
     expect(took({ headers: ponyfill })).toEqual(["api 5"]);
+    // What is no text is absent in any case.
+    const numbers = { "x-a": "1", "x-key": 7, "x-cost": 3 };
+    expect(took({ headers: numbers })).toEqual(["api 8"]);
+    expect(took({ headers: { ...numbers, "X-A": undefined } })).toEqual(["api 7"]);
   });
 
   test("a repeated parameter is an absent part of a key: repeating another's value takes none of its tokens", () => {
