@@ -7,6 +7,7 @@ import {
   type Answer,
   checkLimiterOptions,
   checkRequests,
+  keyed,
   type LimiterOptions,
   type LimitOptions,
   type LimitRequest,
@@ -61,7 +62,14 @@ const silent = (options: LimitOptions): LimitOptions =>
 /** The decision where every limit is in shadow mode. */
 const NONE_ENFORCED: AllDecision = { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
 
-const copied = (request: LimitRequest<string>): LimitRequest<string> => ({ ...request });
+/** With the fields of a prototype, too. */
+const copied = ({ name, key, count, reserve, config }: LimitRequest<string>): LimitRequest<string> => ({
+  name,
+  count,
+  reserve,
+  config,
+  ...keyed(key),
+});
 
 /** The limiter of policies: it enforces limits as the rules of their configs say. */
 export class PolicyLimiter<S extends Store> extends Limiter<string, S> {

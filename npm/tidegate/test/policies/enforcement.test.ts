@@ -330,7 +330,8 @@ describe.each([
     const keyed = (name: string, key: string) => ({ name, key, config: policies.configOf(name) });
     for (let i = 0; i < 3; i++) {
       const calls = [keyed("api", "a"), keyed("trial", "a")];
-      const answer = limiter.limitAll(calls);
+      // The second time their fields are those of a prototype.
+      const answer = limiter.limitAll(i === 1 ? calls.map((call) => Object.create(call)) : calls);
       for (const call of calls) call.key = "b";
       await answer;
     }
