@@ -1,10 +1,16 @@
 /** Which requests to PostgreSQL leave together, and what one that fails says of the others: on a client that the test answers. */
-import { expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { Limit } from "../src/limit/limit.ts";
 import { postgres } from "../src/stores/postgres.ts";
 
 const limit = new Limit("api", { kind: "token bucket", rate: 1, period: 1000 });
 const take = (key: string) => ({ op: "take", limit, key, count: 1, reserve: false }) as const;
+
+// No call cleans up, as one of 128 that make a row does.
+beforeEach(() => {
+  vi.spyOn(Math, "random").mockReturnValue(0.5);
+  return () => vi.restoreAllMocks();
+});
 
 /** A store on a client that keeps what it is sent, and answers when the test does. */
 function open() {
@@ -18,10 +24,20 @@ function open() {
   };
   const store = postgres(client, { statementTimeout: "1m" });
   const call = (key: string) => store.decide(take(key), undefined, undefined).catch((error: unknown) => error);
+  /** Expects the next statement: its function, its rows, and the ms that it waits for a lock. */
+  const expected = async (statement: string, lock?: string) => {
+    await vi.waitUntil(() => sent.length > 0, { timeout: 60_000 });
+    const { text, values, answer, reject } = sent.shift() as (typeof sent)[number];
+    const [, name] = /"tidegate"\.(?!in_time)(\w+)/.exec(text) ?? [];
+    const rows = [...String(values[0]).matchAll(/api:(\w)/g)].map(([, key]) => key);
+    expect(`${name} ${rows.join("")}`).toBe(statement);
+    if (lock !== undefined) expect(values.at(-2)).toBe(lock);
+    return { answer, locked: () => reject(Object.assign(new Error("lock timeout"), { code: "55P03" })) };
+  };
   const several = (keys: readonly string[]) =>
     store.decideAll(keys.map(take), undefined, undefined).catch((error: unknown) => error);
   const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
-  return { sent, call, several, turn };
+  return { sent, call, several, turn, expected };
 }
 
 test("a request on a row of a statement that is out waits for it, and one on another row does not", async () => {
@@ -83,18 +99,8 @@ test("a number that PostgreSQL cannot compute with is an error of its key, and a
 });
 
 test("requests on locked rows leave apart: together those whose rows are free by now, else those on one row, which wait", async () => {
-  const { sent, call, turn } = open();
+  const { sent, call, turn, expected } = open();
   const calls = ["a", "b", "c", "d"].map(call);
-  /** Expects the next statement: its function, its rows, and the ms that it waits for a lock. */
-  const expected = async (statement: string, lock?: string) => {
-    await vi.waitUntil(() => sent.length > 0, { timeout: 60_000 });
-    const { text, values, answer, reject } = sent.shift() as (typeof sent)[number];
-    const [, name] = /"tidegate"\.(?!in_time)(\w+)/.exec(text) ?? [];
-    const rows = [...String(values[0]).matchAll(/api:(\w)/g)].map(([, key]) => key);
-    expect(`${name} ${rows.join("")}`).toBe(statement);
-    if (lock !== undefined) expect(values.at(-2)).toBe(lock);
-    return { answer, locked: () => reject(Object.assign(new Error("lock timeout"), { code: "55P03" })) };
-  };
   const taken = `${Date.now()},0,${Date.now()}`;
   (await expected("call_rows abcd", "20")).locked();
   (await expected("locked_rows abcd")).answer("1,2,3");
@@ -108,4 +114,15 @@ test("requests on locked rows leave apart: together those whose rows are free by
   await Promise.all(calls);
   await turn();
   expect(sent).toEqual([]);
+});
+
+test("a call on one locked row waits for its lock, also behind a call on several rows, which does not", async () => {
+  const { sent, call, several, expected } = open();
+  const calls = [several(["a", "c"]), call("b")];
+  (await expected("call_rows abc")).locked();
+  (await expected("locked_rows acb")).answer("1,2");
+  (await expected("locked_rows acb")).answer("1,2");
+  (await expected("take_row b", "80")).answer(`${Date.now()},0,${Date.now()}`);
+  expect(await calls[1]).toMatchObject({ ok: true });
+  for (const { reject } of sent) reject(new Error("gone"));
 });

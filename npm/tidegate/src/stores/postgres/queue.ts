@@ -160,7 +160,10 @@ class LockedRows {
     const on = new Set(ready.flatMap(({ ids }) => ids));
     const rows = [...this.#rows.keys()].filter((id) => on.has(id));
     // A request on several rows never waits for a lock: meanwhile it would lock the others.
-    const ofFirst = ready.filter(({ ids }) => statements > 1 && ids.length === 1 && ids[0] === rows[0]);
+    const mayWait = statements === 1 ? [] : ready.filter(({ ids }) => ids.length === 1);
+    const alone = new Set(mayWait.flatMap(({ ids }) => ids));
+    const first = rows.find((id) => alone.has(id));
+    const ofFirst = mayWait.filter(({ ids }) => ids[0] === first);
     let free: readonly PendingRequest[] = [];
     if (ofFirst.length < ready.length) {
       const locked = await this.queue.out.during([], () => this.queue.executor.lockedIds(ready));
