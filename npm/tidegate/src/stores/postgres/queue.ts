@@ -104,7 +104,7 @@ class LockedRows {
     for (const id of ids) this.#noteLocked(id, cause);
     const later = this.#requests.splice(0);
     const others = requests.filter((pending) => !this.join(pending));
-    this.#requests.push(...later);
+    this.#requests = this.#requests.concat(later);
     this.queue.waiting = this.queue.waiting.filter((pending) => !this.join(pending));
     return others;
   }
@@ -148,7 +148,7 @@ class LockedRows {
     }
     for (const { ids } of sent) for (const id of ids) this.#noteFree(id, begun);
     const isLocked = ({ ids }: PendingRequest): boolean => ids.some((id) => this.#rows.has(id));
-    this.queue.waiting.unshift(...this.#requests.filter((pending) => !isLocked(pending)));
+    this.queue.waiting = this.#requests.filter((pending) => !isLocked(pending)).concat(this.queue.waiting);
     this.#requests = this.#requests.filter(isLocked);
     this.#out = false;
     this.queue.schedule();
@@ -232,10 +232,7 @@ function select(waiting: readonly PendingRequest[], most: number, busy: Readonly
   const left: PendingRequest[] = [];
   const batch: PendingRequest[] = [];
   for (const [i, pending] of waiting.entries()) {
-    if (batch.length === most) {
-      left.push(...waiting.slice(i));
-      break;
-    }
+    if (batch.length === most) return { batch, left: left.concat(waiting.slice(i)) };
     const [first = pending] = batch;
     const fits = pending.reads === first.reads && pending.now === first.now;
     if (fits && !pending.ids.some((id) => skipped.has(id) || busy.has(id))) {
