@@ -134,7 +134,7 @@ test("more calls may wait than a function takes arguments, as two of limitMany a
     await turn();
     sent.at(-1)?.reject(Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" }));
     await turn();
-    sent.at(-1)?.resolve([{ reply: "1" }]);
+    sent.at(-1)?.answer("1");
   }
   await turn();
   const names = sent.map(({ text }) => /call_rows|locked_rows/.exec(text)?.[0]);
