@@ -93,3 +93,31 @@ test("a process that did not run past the deadline sends a statement again that 
   sent.shift()?.(new Error("gone"));
   await expect(decided).rejects.toThrow("gone");
 });
+
+test("a process that did not run past the deadline looks again whether a row is locked, before its calls are late", async () => {
+  const sent: { resolve(rows: unknown): void; reject(error: unknown): void }[] = [];
+  const client = {
+    unsafe: () => new Promise<unknown>((resolve, reject) => void sent.push({ resolve, reject })),
+  };
+  const limit = new Limit("api", { kind: "token bucket", rate: 1000, period: 1000 });
+  const call = (key: string) => ({ op: "take", limit, key, count: 1, reserve: false }) as const;
+  const deadline = { at: START + 250 };
+  const decided = postgres(client).decideAll([call("a"), call("b")], undefined, deadline);
+  await pass(0);
+  sent.shift()?.reject(Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" }));
+  for (let i = 0; i < 2; i++) {
+    await pass(0);
+    sent.shift()?.resolve([{ reply: "1" }]);
+  }
+  await pass(0);
+  expect(sent).toEqual([]);
+  now += 500;
+  // As a limiter does whose timer is late.
+  setTimeout(() => (deadline.at = now + 250), 20);
+  await pass(20);
+  await pass(1);
+  sent.shift()?.resolve([{ reply: "" }]);
+  await pass(0);
+  sent.shift()?.reject(new Error("gone"));
+  await expect(decided).rejects.toThrow("gone");
+});

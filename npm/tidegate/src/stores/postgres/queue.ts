@@ -43,7 +43,7 @@ export class Queue {
     if (this.#scheduled) return;
     this.#scheduled = true;
     queueMicrotask(async () => {
-      await overdue(this.waiting);
+      await (overdue(this.waiting) ?? overdue(this.#locked.requests));
       this.#scheduled = false;
       this.send();
     });
@@ -89,7 +89,7 @@ class LockedRows {
   /** By id; those first that were tried longest ago. */
   readonly #rows = new Map<string, LockedRow>();
   /** In their order. */
-  #requests: PendingRequest[] = [];
+  requests: PendingRequest[] = [];
   /** Whether a statement of these is out, and whether the last statement of all was one. */
   #out = false;
   #last = false;
@@ -102,9 +102,9 @@ class LockedRows {
   separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[] {
     if (ids.size === 0) return [...requests];
     for (const id of ids) this.#noteLocked(id, cause);
-    const later = this.#requests.splice(0);
+    const later = this.requests.splice(0);
     const others = requests.filter((pending) => !this.join(pending));
-    this.#requests = this.#requests.concat(later);
+    this.requests = this.requests.concat(later);
     this.queue.waiting = this.queue.waiting.filter((pending) => !this.join(pending));
     return others;
   }
@@ -113,8 +113,9 @@ class LockedRows {
   join(pending: PendingRequest): boolean {
     const { ids, reads } = pending;
     const id = ids.find((id) => this.#rows.has(id));
-    if (id === undefined || (reads && !this.#requests.some((earlier) => earlier.ids.includes(id)))) return false;
-    this.#requests.push(pending);
+    if (id === undefined || (reads && !this.requests.some((earlier) => earlier.ids.includes(id)))) return false;
+    this.requests.push(pending);
+    pending.undelayed = false;
     pending.failAtDeadline(LOCKED, this.#rows.get(id)?.cause);
     return true;
   }
@@ -125,9 +126,9 @@ class LockedRows {
     const { rows: busy } = this.queue.out;
     const isOthersTurn = statements === 1 && this.#last && this.queue.waiting.length > 0;
     this.#last = false;
-    if (this.#requests.length === 0 || this.#out || this.#pause !== undefined || isOthersTurn) return false;
-    this.#requests = stillWaiting(this.#requests);
-    const ready = this.#requests.filter(({ ids }) => !ids.some((id) => busy.has(id)));
+    if (this.requests.length === 0 || this.#out || this.#pause !== undefined || isOthersTurn) return false;
+    this.requests = stillWaiting(this.requests);
+    const ready = this.requests.filter(({ ids }) => !ids.some((id) => busy.has(id)));
     this.#last = ready.length > 0;
     if (this.#last) void this.#execute(ready);
     return this.#last;
@@ -138,18 +139,18 @@ class LockedRows {
     const begun = performance.now();
     const next = await this.#select(ready);
     const sent = new Set(next?.batch);
-    this.#requests = this.#requests.filter((pending) => !sent.has(pending));
+    this.requests = this.requests.filter((pending) => !sent.has(pending));
     if (next !== undefined) await this.queue.execute(next, next.lock);
     else {
       this.#pause = setTimeout(() => {
         this.#pause = undefined;
-        this.queue.send();
+        this.queue.schedule();
       }, PAUSE);
     }
     for (const { ids } of sent) for (const id of ids) this.#noteFree(id, begun);
     const isLocked = ({ ids }: PendingRequest): boolean => ids.some((id) => this.#rows.has(id));
-    this.queue.waiting = this.#requests.filter((pending) => !isLocked(pending)).concat(this.queue.waiting);
-    this.#requests = this.#requests.filter(isLocked);
+    this.queue.waiting = this.requests.filter((pending) => !isLocked(pending)).concat(this.queue.waiting);
+    this.requests = this.requests.filter(isLocked);
     this.#out = false;
     this.queue.schedule();
   }
