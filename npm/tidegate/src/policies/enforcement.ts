@@ -82,7 +82,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     if (options === undefined || how === undefined) return super.limit(name, options as LimitOptions);
     const decided = super.limit(name, silent(options)) as Pending<Decision>;
     // Now: a caller may use its object again.
-    const request = { ...options, name };
+    const request = { ...copied(options as LimitRequest<string>), name };
     const enforced = follow(decided, (decision) => {
       if (how.shadow) return shadowed(decision);
       return decision.ok ? decision : (how.block?.(this, request, decision) ?? decision);
