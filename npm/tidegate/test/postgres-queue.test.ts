@@ -128,15 +128,13 @@ test("a call on one locked row waits for its lock, also behind a call on several
 });
 
 test("more calls may wait than a function takes arguments, as two of limitMany are, also on a locked row", async () => {
-  const { sent, call, turn } = open();
+  const { call, several, expected } = open();
+  void several(["a", "b"]);
   for (let i = 0; i < 150_000; i++) void call("a");
-  for (let i = 0; i < 2; i++) {
-    await turn();
-    sent.at(-1)?.reject(Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" }));
-    await turn();
-    sent.at(-1)?.answer("1");
-  }
-  await turn();
-  const names = sent.map(({ text }) => /call_rows|locked_rows/.exec(text)?.[0]);
-  expect(names).toEqual(Array.from({ length: 5 }, (_, i) => (i % 2 === 0 ? "call_rows" : "locked_rows")));
+  (await expected("call_rows ab")).locked();
+  (await expected("locked_rows ab")).answer("1");
+  (await expected("locked_rows ab")).answer("1");
+  (await expected("call_rows a", "80")).locked();
+  (await expected("locked_rows a")).answer("1");
+  await expected("locked_rows ab");
 });

@@ -37,7 +37,9 @@ const ROUND_TRIP = 5;
 const LEAST_REST = 3;
 
 const deadlines = (requests: readonly PendingRequest[]): number[] => requests.map(({ deadline }) => deadline);
-const lastDeadline = (requests: readonly PendingRequest[]): number => Math.max(...deadlines(requests));
+/** Of any number of requests, as all that wait for locked rows are: those of a statement are at most its batch. */
+const lastDeadline = (requests: readonly PendingRequest[]): number =>
+  requests.reduce((last, { deadline }) => Math.max(last, deadline), -Infinity);
 
 /** ms before its deadline from which a request is not sent where its statement has to wait for a lock. */
 function marginOf(requests: readonly PendingRequest[]): number {
