@@ -1,28 +1,19 @@
 /** Requests to PostgreSQL close to their deadline, on a clock that the test moves. */
-import { beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { Limit } from "../src/limit/limit.ts";
 import { postgres } from "../src/stores/postgres.ts";
+import { stoppingClock } from "./stopping-clock.ts";
 
 const START = 1_000_000;
-let now: number;
-beforeEach(() => {
-  now = START;
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  vi.spyOn(performance, "now").mockImplementation(() => now);
-});
-
-/** Lets `ms` pass. */
-async function pass(ms: number): Promise<void> {
-  now += ms;
-  await vi.advanceTimersByTimeAsync(ms);
-}
+const clock = stoppingClock(START);
+const { pass, stop } = clock;
 
 test("a request that could not be withdrawn before its deadline is not sent", async () => {
   const sent: unknown[][] = [];
   // No connection of this client is free. Withdrawing takes a moment, as where the process is busy.
   const cancel = (): void => {
-    now = START + 58.5;
+    clock.now = START + 58.5;
   };
   const client = {
     unsafe(_: string, values?: never[]) {
@@ -64,7 +55,7 @@ test("a process that did not run past the deadline, and reads replies before its
   await pass(0);
   expect(sent).toHaveLength(1);
   await pass(249);
-  now += 5000;
+  stop(5000);
   const answered = Object.assign(new Error("permission denied"), { code: "42501" });
   for (let i = 0; i < 10; i++) {
     sent.shift()?.(answered);
@@ -84,9 +75,9 @@ test("a process that did not run past the deadline sends a statement again that 
   const decided = postgres(client).decide(call, undefined, deadline);
   await pass(0);
   await pass(200);
-  now += 500;
+  stop(500);
   // As a limiter does whose timer is late.
-  setTimeout(() => (deadline.at = now + 250), 0);
+  setTimeout(() => (deadline.at = clock.now + 250), 0);
   sent.shift()?.(Object.assign(new Error("could not serialize access"), { code: "40001" }));
   for (let i = 0; i < 10; i++) await vi.advanceTimersByTimeAsync(1);
   expect(sent).toHaveLength(1);
@@ -113,9 +104,9 @@ test("a process that did not run past the deadline looks again whether a row is 
   expect(sent).toEqual([]);
   const deadline = { at: START + 250 };
   const later = store.decide(call("a"), undefined, deadline).catch(({ message }) => message);
-  now += 500;
+  stop(500);
   // As a limiter does whose timer is late.
-  setTimeout(() => (deadline.at = now + 250), 20);
+  setTimeout(() => (deadline.at = clock.now + 250), 20);
   await pass(20);
   await pass(1);
   sent.shift()?.resolve([{ reply: "" }]);

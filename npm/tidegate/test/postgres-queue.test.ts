@@ -7,10 +7,7 @@ const limit = new Limit("api", { kind: "token bucket", rate: 1, period: 1000 });
 const take = (key: string) => ({ op: "take", limit, key, count: 1, reserve: false }) as const;
 
 // No call cleans up, as one of 128 that make a row does.
-beforeEach(() => {
-  vi.spyOn(Math, "random").mockReturnValue(0.5);
-  return () => vi.restoreAllMocks();
-});
+beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0.5));
 
 /** A store on a client that keeps what it is sent, and answers when the test does. */
 function open() {

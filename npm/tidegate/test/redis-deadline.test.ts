@@ -1,16 +1,10 @@
 /** Calls on Redis that reach the server after their deadline, on a clock that the test moves. */
-import { beforeEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { redis } from "../src/stores/redis.ts";
+import { stoppingClock } from "./stopping-clock.ts";
 
-const START = 1_000_000;
-let now: number;
-beforeEach(() => {
-  now = START;
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  vi.spyOn(performance, "now").mockImplementation(() => now);
-  vi.spyOn(Date, "now").mockImplementation(() => now);
-});
+const clock = stoppingClock(1_000_000);
 
 test.each([
   ["after the timers that were due", 1],
@@ -24,16 +18,16 @@ test.each([
       { api: { kind: "token bucket", rate: 10, period: 1000 } },
       { store: redis({ eval: run, evalsha: run }), timeout: 250, log: false },
     );
+    vi.spyOn(Date, "now").mockImplementation(() => clock.now);
     const decided = limits.limit("api");
-    await vi.advanceTimersByTimeAsync(0);
-    now += 249;
-    await vi.advanceTimersByTimeAsync(249);
-    now += 5000;
+    await clock.pass(0);
+    await clock.pass(249);
+    clock.stop(5000);
     // The limiter moves the deadline.
     await vi.advanceTimersByTimeAsync(ms);
-    replies.shift()?.(`late ${now}`);
+    replies.shift()?.(`late ${clock.now}`);
     await vi.advanceTimersByTimeAsync(2);
-    replies.shift()?.(`${now} 1;0`);
+    replies.shift()?.(`${clock.now} 1;0`);
     expect(await decided).toMatchObject({ ok: true, remaining: 9 });
   },
 );

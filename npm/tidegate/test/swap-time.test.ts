@@ -1,6 +1,7 @@
 /** Deadlines and pauses of atomic steps by compare-and-swap. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
+import { stoppingClock } from "./stopping-clock.ts";
 import { bucket, call, limit, NOW, other, table } from "./swap-table.ts";
 
 beforeEach(() => {
@@ -323,20 +324,7 @@ test("a request that is aborted at the deadline hides no earlier cause", async (
 });
 
 describe("a process that did not run past the deadline, and reads replies before its timers run,", () => {
-  let now: number;
-  beforeEach(() => {
-    now = performance.now();
-    vi.spyOn(performance, "now").mockImplementation(() => now);
-  });
-
-  async function pass(ms: number): Promise<void> {
-    now += ms;
-    await vi.advanceTimersByTimeAsync(ms);
-  }
-  /** It does not run for a while; the timers that were due then run as the test goes on. */
-  const stop = (): void => {
-    now += 5000;
-  };
+  const { pass, stop } = stoppingClock(1_000_000);
 
   test("sends the calls that wait for the reply", async () => {
     const { store, database } = table();
@@ -348,7 +336,7 @@ describe("a process that did not run past the deadline, and reads replies before
     await pass(0);
     const waiting = limits.limit("api");
     await pass(249);
-    stop();
+    stop(5000);
     database.read = read;
     fail(new Error("connection lost"));
     for (let i = 0; i < 10; i++) await vi.advanceTimersByTimeAsync(1);
@@ -368,7 +356,7 @@ describe("a process that did not run past the deadline, and reads replies before
     const calls = Array.from({ length: 300 }, (_, i) => limits.check("api", { key: `${i}` }));
     await pass(0);
     await pass(249);
-    stop();
+    stop(5000);
     for (let i = 0; i < 10; i++) {
       for (const reply of replies.splice(0)) reply();
       await pass(1);
@@ -392,7 +380,7 @@ describe("a process that did not run past the deadline, and reads replies before
     await pass(248);
     answer();
     await pass(0);
-    stop();
+    stop(5000);
     for (let i = 0; i < 10; i++) await vi.advanceTimersByTimeAsync(1);
     expect(await decision).not.toHaveProperty("degraded");
   });
