@@ -62,14 +62,15 @@ const silent = (options: LimitOptions): LimitOptions =>
 /** The decision where every limit is in shadow mode. */
 const NONE_ENFORCED: AllDecision = { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
 
-/** With the fields of a prototype, too. */
-const copied = ({ name, key, count, reserve, config }: LimitRequest<string>): LimitRequest<string> => ({
+/** A request of its own, with the fields of a prototype, too. */
+const requestOf = (name: string, { key, count, reserve, config }: LimitOptions): LimitRequest<string> => ({
   name,
   count,
   reserve,
   config,
   ...keyed(key),
 });
+const copied = (request: LimitRequest<string>): LimitRequest<string> => requestOf(request.name, request);
 
 /** The limiter of policies: it enforces limits as the rules of their configs say. */
 export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
@@ -82,7 +83,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     if (options === undefined || how === undefined) return super.limit(name, options as LimitOptions);
     const decided = super.limit(name, silent(options)) as Pending<Decision>;
     // Now: a caller may use its object again.
-    const request = { ...copied(options as LimitRequest<string>), name };
+    const request = requestOf(name, options);
     const enforced = follow(decided, (decision) => {
       if (how.shadow) return shadowed(decision);
       return decision.ok ? decision : (how.block?.(this, request, decision) ?? decision);
