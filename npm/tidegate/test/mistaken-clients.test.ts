@@ -191,18 +191,14 @@ describe("a store", () => {
     [
       "memory: null in place of options",
       () => memory(any(null)),
-      "`options` must be an object with any of maxKeys, restore, or left out; got null",
+      "`options` must be an object with any of maxKeys, restore; got null",
     ],
     [
       "shared: null in place of options",
       () => shared(any(null)),
-      "`options` must be an object with any of maxKeys, or left out; got null",
+      "`options` must be an object with any of maxKeys; got null",
     ],
-    [
-      "shared: the size itself",
-      () => shared(any(1000)),
-      "`options` must be an object with any of maxKeys, or left out; got 1000",
-    ],
+    ["shared: the size itself", () => shared(any(1000)), "`options` must be an object with any of maxKeys; got 1000"],
     [
       "shared: a store's option that it does not have",
       () => shared(any({ maxkeys: 1000 })),
@@ -216,12 +212,12 @@ describe("a store", () => {
     [
       "file: null in place of options",
       () => file("./state", any(null)),
-      "`options` must be an object with any of maxKeys, sync, or left out; got null",
+      "`options` must be an object with any of maxKeys, sync; got null",
     ],
     [
       "file: options in an array",
       () => file("./state", any([])),
-      "`options` must be an object with any of maxKeys, sync, or left out; got an object",
+      "`options` must be an object with any of maxKeys, sync; got an object",
     ],
     [
       "in place of a store",

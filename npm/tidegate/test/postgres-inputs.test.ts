@@ -10,7 +10,7 @@ const kysely = { executeQuery: client.query };
 const knex = Object.assign(() => {}, { raw: client.query });
 // As Drizzle 0.33 and older, whose `execute` takes what `sql` makes.
 const oldDrizzle = { dialect: {}, execute: (query: { getSQL(): unknown }) => query.getSQL() };
-const anyOf = (fields: string) => `\`options\` must be an object with any of ${fields}, or left out; got `;
+const anyOf = (fields: string) => `\`options\` must be an object with any of ${fields}; got `;
 const migrating = anyOf("schema, unlogged");
 const storing = anyOf("schema, statements, batch, statementTimeout, prepare, lease");
 const aClient = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";

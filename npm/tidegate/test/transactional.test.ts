@@ -320,7 +320,7 @@ test("rows of one shard lack what they lack of the shard's part of the capacity"
 
 test("a wrong option throws an InputError that names it", () => {
   const sound = { name: "rows", transaction: () => Promise.reject(new Error()) };
-  expect(() => transactional(null as never)).toThrow("`options` must be an object; got null");
+  expect(() => transactional(null as never)).toThrow("`options` must be an object with name and transaction; got null");
   expect(() => transactional({ ...sound, name: 5 } as never)).toThrow("`name` must be a short name, for errors; got 5");
   expect(() => transactional({ name: "rows" } as never)).toThrow("`transaction` must be a function");
   expect(() => transactional({ ...sound, now: 5 } as never)).toThrow("`now` must be a function that returns ms; got 5");

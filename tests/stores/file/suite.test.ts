@@ -109,7 +109,7 @@ describe("a folder", () => {
     ],
     [["x", { sync: "never" }], '`sync` must be "always", or'],
     [["x", { size: 1 }], "size"],
-    [["x", null], "`options` must be an object with any of maxKeys, sync, or left out; got null"],
+    [["x", null], "`options` must be an object with any of maxKeys, sync; got null"],
   ])("refuses %j before anything is made", (args, rule) => {
     expect(() => file(...(args as Parameters<typeof file>))).toThrow(rule);
   });

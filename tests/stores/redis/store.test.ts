@@ -377,7 +377,7 @@ describe("options", () => {
       { preffix: "a" },
       '`preffix` must be absent: redis has prefix, tag, rememberDenials, lease; got "a"; did you mean `prefix`?',
     ],
-    [null, "`options` must be an object with any of prefix, tag, rememberDenials, lease, or left out; got null"],
+    [null, "`options` must be an object with any of prefix, tag, rememberDenials, lease; got null"],
   ])("%j is refused", (options, message) => {
     expect(() => redis(client, options as never)).toThrow(message);
   });

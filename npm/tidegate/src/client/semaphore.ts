@@ -37,7 +37,7 @@ export class Semaphore {
    * does no harm. An abort rejects with the signal's reason, a wrong option with an `InputError`.
    */
   async acquire(options: { signal?: AbortSignal | undefined } = {}): Promise<() => void> {
-    checkTable("acquire", options, { signal: SIGNAL }, "an object, such as { signal }");
+    checkTable("acquire", options, { signal: SIGNAL });
     const { signal } = options;
     throwIfAborted(signal);
     await new Promise<void>((resolve, reject) => {

@@ -59,7 +59,7 @@ function familiesOf(fields: RateLimitHeaderOptions["fields"] = "draft-11"): read
 
 /** Throws where an option of the fields is wrong. */
 export function checkHeaderOptions(options: RateLimitHeaderOptions): void {
-  checkTable("headers", options, OPTIONS, 'an object, such as { fields: "draft-11" }');
+  checkTable("headers", options, OPTIONS);
   familiesOf(options.fields);
   // On grants too, where nothing is spread: a mistake would otherwise show at the first denial.
   if (options.jitter !== undefined) checkJitter(options.jitter);

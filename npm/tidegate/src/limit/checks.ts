@@ -89,9 +89,9 @@ export function checkOptions(what: string, options: unknown, table: Table, expec
 }
 
 /** Throws where `options` is no object, a list or a promise, and where a field has no row, or a value that its row refuses. */
-export function checkTable(what: string, options: unknown, table: Table, expects = "an object"): void {
+export function checkTable(what: string, options: unknown, table: Table, expects?: string): void {
   if (typeof options !== "object" || options === null || Array.isArray(options) || "then" in options) {
-    throw new InputError("options", expects, options);
+    throw new InputError("options", expects ?? `an object with any of ${Object.keys(table).join(", ")}`, options);
   }
   checkFields(options, table, what);
   // `Object.keys` would take twice the time of this loop.
@@ -99,9 +99,4 @@ export function checkTable(what: string, options: unknown, table: Table, expects
     const value = (options as Record<string, unknown>)[field];
     if (value !== undefined && Object.hasOwn(table, field)) check(field, value, table[field] as Check);
   }
-}
-
-/** {@link checkTable} for options that may all be left out. */
-export function checkSettings(what: string, options: unknown, table: Table): void {
-  checkTable(what, options, table, `an object with any of ${Object.keys(table).join(", ")}, or left out`);
 }

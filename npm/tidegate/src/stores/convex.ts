@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkSettings, STRING } from "../limit/checks.ts";
+import { checkTable, STRING } from "../limit/checks.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { InputError, RateLimitError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
@@ -74,7 +74,7 @@ function checked(db: ConvexDatabase, options: ConvexOptions, name: string): { da
   if (typeof db !== "object" || db === null || typeof db.query !== "function") {
     throw new InputError("db", "a database, such as a mutation's ctx.db", db, showInstead(db));
   }
-  checkSettings(name, options, OPTIONS);
+  checkTable(name, options, OPTIONS);
   return { database: db as unknown as Database, table: options.table ?? "tidegate" };
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkSettings, STRING } from "../limit/checks.ts";
+import { checkTable, STRING } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import { shardingBy } from "../limit/shards.ts";
@@ -70,7 +70,7 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
   if (typeof kv !== "object" || kv === null || typeof kv.get !== "function" || typeof kv.atomic !== "function") {
     throw new InputError("kv", "an open database, such as await Deno.openKv()", kv, showInstead(kv));
   }
-  checkSettings("denoKv", options, OPTIONS);
+  checkTable("denoKv", options, OPTIONS);
   const { prefix = "tidegate" } = options;
   const database = kv as unknown as Kv;
   const keyOf = (id: string): KvKey => [prefix, wellFormed(id)];

@@ -5,7 +5,7 @@
  */
 import { layers } from "../limiter/layers.ts";
 import { during } from "#workers";
-import { ANY, checkSettings, functionThat } from "../limit/checks.ts";
+import { ANY, checkTable, functionThat } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError, showBinding } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
@@ -91,7 +91,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     );
   }
   checkRpc();
-  checkSettings("durableObject", options, OPTIONS);
+  checkTable("durableObject", options, OPTIONS);
   const { object, lease } = options;
   checkLease(lease);
 

@@ -11,7 +11,7 @@ import type {
   TransactWriteItem,
 } from "@aws-sdk/client-dynamodb";
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkSettings } from "../limit/checks.ts";
+import { checkTable } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import { afterWaiting } from "../limit/steady.ts";
@@ -92,7 +92,7 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       "one of AWS SDK 2",
     );
   }
-  checkSettings("dynamodb", options, OPTIONS);
+  checkTable("dynamodb", options, OPTIONS);
   const { table: TableName = "tidegate" } = options;
   const database = client as unknown as Client;
 

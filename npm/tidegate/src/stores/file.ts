@@ -4,7 +4,7 @@
  * @module
  */
 import { fileURLToPath } from "node:url";
-import { checkSettings, durationFrom, msOf } from "../limit/checks.ts";
+import { checkTable, durationFrom, msOf } from "../limit/checks.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { type Addon, type AddonSource, here, loadAddon } from "../engine/addon.ts";
 import { InputError, messageOf, show, StoreError } from "../limit/errors.ts";
@@ -119,7 +119,7 @@ function checkPath(path: unknown): string {
  */
 export function file(path: string | URL, options: FileOptions = {}, source: AddonSource = here()): FileStore {
   const folder = checkPath(path);
-  checkSettings("file", options, OPTIONS);
+  checkTable("file", options, OPTIONS);
   const { maxKeys = 0, sync = -1 } = options;
   const found = loadAddon(source);
   if ("addon" in found) return new FileStore(found.addon, folder, maxKeys, sync === "always" ? 0 : msOf(sync));

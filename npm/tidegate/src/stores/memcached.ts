@@ -4,7 +4,7 @@
  * @module
  */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkSettings, durationFrom, msOf } from "../limit/checks.ts";
+import { checkTable, durationFrom, msOf } from "../limit/checks.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Decision } from "../limit/decision.ts";
@@ -66,7 +66,7 @@ const OPTIONS = {
  */
 export function memcached(client: MemcachedLike, options: MemcachedOptions = {}): AsyncStore {
   const connection = connectionTo(client);
-  checkSettings("memcached", options, OPTIONS);
+  checkTable("memcached", options, OPTIONS);
   const { prefix = "tidegate", stepTimeout = 1000 } = options;
 
   const run = swapping<string | undefined>({

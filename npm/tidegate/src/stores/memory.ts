@@ -1,5 +1,5 @@
 /** The store in memory: its table is in the engine, so that each call is one call of that. */
-import { type Check, checkSettings, integerFrom } from "../limit/checks.ts";
+import { type Check, checkTable, integerFrom } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { allOf, decisionOf, decisionsOf, refusal, refuse } from "../engine/answer.ts";
@@ -67,7 +67,7 @@ export class MemoryStore implements SyncStore {
   #untilKept = 0;
 
   constructor(options: MemoryOptions = {}) {
-    checkSettings("memory", options, OPTIONS);
+    checkTable("memory", options, OPTIONS);
     const { restore: bytes, maxKeys = 1_000_000 } = options;
     this.#maxKeys = maxKeys;
     this.#restore = bytes?.slice();

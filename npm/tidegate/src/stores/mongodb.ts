@@ -5,7 +5,7 @@
  */
 import type { ClientSession, Collection, MongoClient } from "mongodb";
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkSettings } from "../limit/checks.ts";
+import { checkTable } from "../limit/checks.ts";
 import { InputError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
@@ -78,7 +78,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
   if (typeof db !== "function" || typeof startSession !== "function") {
     throw new InputError("client", "a client of the driver mongodb: new MongoClient(url)", client, showInstead(client));
   }
-  checkSettings("mongodb", options, OPTIONS);
+  checkTable("mongodb", options, OPTIONS);
   const { database, collection = "tidegate" } = options;
   const driver = client as unknown as MongoClient;
   let created: Promise<Collection<Row>> | undefined;

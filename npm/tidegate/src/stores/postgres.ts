@@ -15,7 +15,7 @@
  * @module
  */
 import { during } from "#workers";
-import { ANY, checkSettings, durationFrom, FLAG, integerFrom, msOf } from "../limit/checks.ts";
+import { ANY, checkTable, durationFrom, FLAG, integerFrom, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { LOOK } from "../limit/evaluator.ts";
@@ -84,7 +84,7 @@ export class PostgresStore implements AsyncStore {
   readonly #connecting: () => Promise<unknown> | undefined;
 
   constructor(client: PostgresClient, options: PostgresOptions = {}, transaction = false) {
-    checkSettings("postgres", options, OPTIONS);
+    checkTable("postgres", options, OPTIONS);
     const {
       schema = "tidegate",
       statements = 2,

@@ -6,7 +6,7 @@
  */
 // redis/script.ts has the call of the script, clients.ts sends it, pipeline.ts batches it.
 import { during } from "#workers";
-import { ANY, checkSettings, durationFrom, functionThat, msOf } from "../limit/checks.ts";
+import { ANY, checkTable, durationFrom, functionThat, msOf } from "../limit/checks.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import type { Duration } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
@@ -241,7 +241,7 @@ const OPTIONS = {
 };
 
 function readOptions(options: RedisOptions): Options {
-  checkSettings("redis", options, OPTIONS);
+  checkTable("redis", options, OPTIONS);
   checkLease(options.lease);
   const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 1000 } = options;
   return { prefix, tag, rememberDenials: msOf(rememberDenials) };

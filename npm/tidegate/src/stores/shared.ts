@@ -4,7 +4,7 @@
  * @module
  */
 import { type Addon, type AddonSource, here, loadAddon } from "../engine/addon.ts";
-import { checkSettings } from "../limit/checks.ts";
+import { checkTable } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
 import { MAX_KEYS, type MemoryStats, MemoryStore } from "./memory.ts";
@@ -49,7 +49,7 @@ let opened: SharedStore | MemoryStore | undefined;
  * Throws an `InputError` where an option is wrong, and where `maxKeys` is not what the process's table was made with.
  */
 export function shared(options: SharedOptions = {}, source?: AddonSource): SharedStore | MemoryStore {
-  checkSettings("shared", options, OPTIONS);
+  checkTable("shared", options, OPTIONS);
   const { maxKeys = 1_000_000 } = options;
   if (opened === undefined) {
     // Only now: which libc this is takes milliseconds to find out.

@@ -1,6 +1,6 @@
 /** A store in a table of an SQL database that has no functions of ours: what SQLite and MySQL share. */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkSettings } from "../limit/checks.ts";
+import { checkTable } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy } from "./connecting.ts";
@@ -68,7 +68,7 @@ export function tableStore(
   options: TableOptions,
   on: (table: string, index: string) => Statements,
 ): AsyncStore {
-  checkSettings(name, options, OPTIONS);
+  checkTable(name, options, OPTIONS);
   const { table = "tidegate" } = options;
   // Quoted, so that a reserved word is a name too.
   const statements = on(`\`${table}\``, `\`${table}_drop_at\``);

@@ -60,7 +60,7 @@ const OPTIONS = {
  * sent. A call that runs past its deadline no longer holds up the next. Throws an `InputError` where an option is wrong.
  */
 export function transactional(options: TransactionalOptions): AsyncStore {
-  checkTable("transactional", options, OPTIONS);
+  checkTable("transactional", options, OPTIONS, "an object with name and transaction");
   const { name, transaction, within, now: clock = Date.now, random = () => Math.random() } = options;
   check("name", name, NAME);
   check("transaction", transaction, TRANSACTION);

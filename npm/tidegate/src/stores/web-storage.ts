@@ -4,7 +4,7 @@
  * @module
  */
 import { layers } from "../limiter/layers.ts";
-import { checkSettings, FUNCTION, STRING } from "../limit/checks.ts";
+import { checkTable, FUNCTION, STRING } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { messageOf } from "../limit/errors.ts";
 import { notify } from "../limit/notify.ts";
@@ -40,7 +40,7 @@ const NAME = "web-storage";
  * a `StoreError` where the database fails. Throws an `InputError` where an option is wrong.
  */
 export function webStorage(options: WebStorageOptions = {}): AsyncStore {
-  checkSettings("webStorage", options, OPTIONS);
+  checkTable("webStorage", options, OPTIONS);
   const { name = "tidegate", onFallback = (cause: Error) => console.warn(cause.message) } = options;
   let database: Promise<IDBDatabase | undefined> | undefined;
   let local: MemoryStore | undefined;

@@ -5,7 +5,7 @@
  */
 import { during } from "#workers";
 import { sha256 } from "../http/sha256.ts";
-import { checkSettings, FLAG, STRING } from "../limit/checks.ts";
+import { checkTable, FLAG, STRING } from "../limit/checks.ts";
 import { decode, encode } from "../limit/codec.ts";
 import { combined } from "../limit/combined.ts";
 import type { Decision, State } from "../limit/decision.ts";
@@ -62,7 +62,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       showBinding(namespace, "kv_namespaces"),
     );
   }
-  checkSettings("workersKv", options, OPTIONS);
+  checkTable("workersKv", options, OPTIONS);
   const { prefix = "tidegate:", approximate = false } = options;
   const states = new States(namespace, prefix);
 

@@ -1,7 +1,7 @@
 /** Deletes rows that are full, which are the same as none: a few of them after calls that make rows, or all by `purge`. */
 import { MAX_NOW_MS } from "../../engine/generated/bounds.ts";
 import { numberError } from "../../limit/config.ts";
-import { ANY, checkSettings, integerFrom } from "../../limit/checks.ts";
+import { ANY, checkTable, integerFrom } from "../../limit/checks.ts";
 import { LONGEST_TIMER } from "../../limit/duration.ts";
 import { type Send, statement } from "./client.ts";
 import { byteaOf } from "./statements.ts";
@@ -30,7 +30,7 @@ async function purgeSlice(send: Send, schema: string, slice: number, after: stri
 
 /** See {@link PostgresStore.purge}. */
 export async function purge(send: Send, schema: string, options: PurgeOptions): Promise<number> {
-  checkSettings("purge", options, OPTIONS);
+  checkTable("purge", options, OPTIONS);
   const { slice = 1000, now } = options;
   if (now !== undefined && !(typeof now === "number" && now >= 0 && now <= MAX_NOW_MS)) throw numberError("now", now);
   let total = 0;

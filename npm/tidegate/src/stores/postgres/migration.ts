@@ -1,5 +1,5 @@
 /** What the store needs in the database. */
-import { type Check, checkSettings, FLAG } from "../../limit/checks.ts";
+import { type Check, checkTable, FLAG } from "../../limit/checks.ts";
 import { databaseOf, literal, type PostgresClient } from "./client.ts";
 import algebra from "./schema/algebra.sql";
 import decide from "./schema/decide.sql";
@@ -49,7 +49,7 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
  * ```
  */
 export function migration(options: MigrationOptions = {}): string {
-  checkSettings("migration", options, OPTIONS);
+  checkTable("migration", options, OPTIONS);
   const { unlogged = false, schema = "tidegate" } = options;
   const name = quoted(schema);
   const made = unlogged ? table.replace("CREATE TABLE", "CREATE UNLOGGED TABLE") : table;
