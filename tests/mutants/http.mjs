@@ -138,7 +138,7 @@ export const HTTP = [
   one("middleware/gate.ts", "headers === undefined || shadow", "headers === undefined", EXPRESS, GATE),
   one(
     "middleware/gate.ts",
-    "const status = found === 429 ? statusCode : found;",
+    "const status = details.status === 429 ? statusCode : details.status;",
     "const status = statusCode;",
     GATE,
     EXPRESS,

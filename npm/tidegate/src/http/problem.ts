@@ -21,6 +21,18 @@ export interface Problem {
 
 const never = (decision: Decision): boolean => decision.reason !== undefined;
 
+/** The decisions that deny; throws where an option is wrong. */
+function denials(decided: Decided, options: RetryOptions & { never?: unknown }): readonly Decision[] {
+  checkTable("a problem", options, OPTIONS);
+  if (options.jitter !== undefined) checkJitter(options.jitter);
+  return listOf(decided).filter((decision) => !decision.ok);
+}
+
+function denialStatus(denying: readonly Decision[], options: { never?: 400 | 413 | 422 | undefined }): number {
+  if (denying.some(never)) return options.never ?? 400;
+  return denying.some((decision) => decision.degraded === true && decision.retryAt === undefined) ? 503 : 429;
+}
+
 /**
  * The response's status: 200 where all is granted (also reserved), 429 where it is denied for now, 503 where it is denied
  * because the store failed, 400 where no wait helps, because the count exceeds what the limit ever grants. Clients retry a
@@ -31,11 +43,8 @@ const never = (decision: Decision): boolean => decision.reason !== undefined;
  * ```
  */
 export function statusOf(decided: Decided, options: { never?: 400 | 413 | 422 | undefined } = {}): number {
-  checkOptions(options);
-  const denying = listOf(decided).filter((decision) => !decision.ok);
-  if (denying.length === 0) return 200;
-  if (denying.some(never)) return options.never ?? 400;
-  return denying.some((decision) => decision.degraded === true && decision.retryAt === undefined) ? 503 : 429;
+  const denying = denials(decided, options);
+  return denying.length === 0 ? 200 : denialStatus(denying, options);
 }
 
 /**
@@ -52,10 +61,9 @@ export function problem(
   decided: Decided,
   options: RetryOptions & { never?: 400 | 413 | 422 | undefined } = {},
 ): Problem | undefined {
-  checkOptions(options);
-  const denying = listOf(decided).filter((decision) => !decision.ok);
+  const denying = denials(decided, options);
   if (denying.length === 0) return undefined;
-  const status = statusOf(denying, options);
+  const status = denialStatus(denying, options);
   const violated = status === 429 || status === 503 ? denying : denying.filter(never);
   const names = [...new Set(violated.map(({ policy }) => policy.name))];
   const common = { status, "violated-policies": names };
@@ -92,10 +100,5 @@ export const NEVER: Check = {
 };
 /** Its own, and those of `rateLimitHeaders`. */
 const OPTIONS: Table = { never: NEVER, ...fieldTable("fields", "unit", "partitionKey", "jitter") };
-
-function checkOptions(options: RetryOptions & { never?: unknown }): void {
-  checkTable("a problem", options, OPTIONS, "an object, such as { never: 413 }");
-  if (options.jitter !== undefined) checkJitter(options.jitter);
-}
 
 const list = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(", ");

@@ -3,7 +3,7 @@
  * the response of a denial. A framework's file passes requests on to it by node-response.ts or fetch-response.ts.
  */
 import { appendChecked, appendFields, type HeaderTarget, rateLimitHeaders } from "../http/fields.ts";
-import { PROBLEM_JSON, type Problem, problem, statusOf } from "../http/problem.ts";
+import { PROBLEM_JSON, type Problem, problem } from "../http/problem.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter } from "../limiter/limiter.ts";
@@ -81,9 +81,8 @@ export class Admission<R> {
 
   denial(): Pending<Denial> {
     const { statusCode, never, message } = this.#gate.options;
-    const found = statusOf(this.#decided, { never });
-    const status = found === 429 ? statusCode : found;
     const details = problem(this.#decided, { ...this.#spread(), never }) as Problem;
+    const status = details.status === 429 ? statusCode : details.status;
     const denial = {
       decision: this.decision,
       status,
