@@ -1,10 +1,11 @@
 /** Counts hits for express-rate-limit and hono-rate-limiter. */
 import { MAX_COUNT } from "../../engine/generated/bounds.ts";
 import type { Limiter } from "../../limiter/limiter.ts";
+import type { Answer } from "../../limiter/options.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Decision } from "../../limit/decision.ts";
 import type { MemoryStore } from "../../stores/memory.ts";
-import type { Store, SyncStore } from "../../stores/contract.ts";
+import type { Store } from "../../stores/contract.ts";
 import { follow, type Pending } from "../../limit/pending.ts";
 import { hitKey, wholePeriod, window } from "./algebra.ts";
 import { type CheckedHits, checkHits, hitLimiter, type HitOptions } from "./options.ts";
@@ -14,8 +15,6 @@ export interface Hits {
   totalHits: number;
   resetTime: Date;
 }
-
-type In<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
 
 /** Hits in windows of `period` ms, which begin with a key's first hit. In a window of 0 ms, each hit is the first. */
 export class HitCounter<S extends Store> {
@@ -79,10 +78,10 @@ export interface HitStore<S extends Store> {
   /** Sets the window's length in ms. The limiter calls it once; another length on a second call throws an `InputError`. */
   init(options: { windowMs: number }): void;
   /** The key's hits; `undefined` where it has none in its current window. */
-  get(key: string): In<S, Hits | undefined>;
-  increment(key: string): In<S, Hits>;
-  decrement(key: string): In<S, void>;
-  resetKey(key: string): In<S, void>;
+  get(key: string): Answer<S, Hits | undefined>;
+  increment(key: string): Answer<S, Hits>;
+  decrement(key: string): Answer<S, void>;
+  resetKey(key: string): Answer<S, void>;
   /** Whether another store object could count the same keys. */
   readonly localKeys: boolean;
   readonly prefix: string;
@@ -122,10 +121,10 @@ function hitStore<S extends Store>(options: HitOptions<S>, peer: string): HitSto
       given = windowMs as number;
       period = whole;
     },
-    get: (key) => counter.read(key, period) as In<S, Hits | undefined>,
-    increment: (key) => counter.hit(key, period) as In<S, Hits>,
-    decrement: (key) => counter.back(key, period) as In<S, void>,
-    resetKey: (key) => counter.forget(key, period) as In<S, void>,
+    get: (key) => counter.read(key, period) as Answer<S, Hits | undefined>,
+    increment: (key) => counter.hit(key, period) as Answer<S, Hits>,
+    decrement: (key) => counter.back(key, period) as Answer<S, void>,
+    resetKey: (key) => counter.forget(key, period) as Answer<S, void>,
   };
 }
 
