@@ -54,29 +54,23 @@ export interface Console<N extends string, S extends Store> {
   readonly close: () => void;
 }
 
-const OPTIONS: Readonly<Record<keyof ConsoleOptions, string>> = {
-  authorize: "a function (request) => boolean that decides who may use the console",
-  onAction: "a function of an action",
-  now: "a function that returns ms",
-  keys: "limits and keys, such as keysOfPolicies(policies)",
-  shadow: "what definePolicies returns",
+const isFunction = (value: unknown): boolean => typeof value === "function";
+
+/** Whether it has `names`, and these methods. */
+const named =
+  (...methods: readonly string[]) =>
+  (value: unknown): boolean => {
+    const found = Object(value) as Record<string, unknown>;
+    return Array.isArray(found["names"]) && methods.every((method) => isFunction(found[method]));
+  };
+
+const OPTIONS: Readonly<Record<keyof ConsoleOptions, readonly [rule: string, accepts: (value: unknown) => boolean]>> = {
+  authorize: ["a function (request) => boolean that decides who may use the console", isFunction],
+  onAction: ["a function of an action", isFunction],
+  now: ["a function that returns ms", isFunction],
+  keys: ["limits and keys, such as keysOfPolicies(policies)", named("target", "text")],
+  shadow: ["what definePolicies returns", named("isShadow", "setShadow")],
 };
-
-function areKeys(keys: unknown): keys is ConsoleKeys {
-  const { names, target, text } = Object(keys) as Partial<ConsoleKeys>;
-  return Array.isArray(names) && typeof target === "function" && typeof text === "function";
-}
-
-function areSwitches(switches: unknown): switches is ShadowSwitches {
-  const { names, isShadow, setShadow } = Object(switches) as Partial<ShadowSwitches>;
-  return Array.isArray(names) && typeof isShadow === "function" && typeof setShadow === "function";
-}
-
-function isOption(field: string, value: unknown): boolean {
-  if (field === "keys") return areKeys(value);
-  if (field === "shadow") return areSwitches(value);
-  return typeof value === "function";
-}
 
 function checkOptions(options: unknown): asserts options is ConsoleOptions {
   if (typeof options !== "object" || options === null) {
@@ -87,10 +81,9 @@ function checkOptions(options: unknown): asserts options is ConsoleOptions {
       throw new InputError(field, `absent: createConsole has ${Object.keys(OPTIONS).join(", ")}`, value);
     }
   }
-  for (const [field, expects] of Object.entries(OPTIONS)) {
+  for (const [field, [rule, accepts]] of Object.entries(OPTIONS)) {
     const value = (options as Record<string, unknown>)[field];
-    if (isOption(field, value) || (value === undefined && field !== "authorize")) continue;
-    throw new InputError(field, expects, value);
+    if (!accepts(value) && (value !== undefined || field === "authorize")) throw new InputError(field, rule, value);
   }
 }
 
