@@ -239,7 +239,7 @@ export const CALLERS = [
   overHttp("retryAfter ?? resetAt - now", "resetAt - now"),
   overHttp("(ms % 1000) * 1e6", "(ms % 1000) * 1e3"),
   served("grpc", "grpc.test.ts::a rule in shadow mode denies nothing")("shadow === undefined)", "true)"),
-  served("grpc", "grpc.test.ts::ends with the service")("      clearTimeout(timer);\n", ""),
+  served("connections", "grpc.test.ts::ends with the service")("  clearTimeout(timer);\n", ""),
   served("grpc", "grpc.test.ts::hits_addend is the cost")("hits <= MOST_HITS", "hits < MOST_HITS"),
   claims('source === "header" ? name.toLowerCase() : name', "name.toLowerCase()"),
   claims('key.startsWith("header:") ? key.toLowerCase() : key', "key.toLowerCase()"),

@@ -1,4 +1,4 @@
-/** The connections of a server, which neither `node:http` nor grpc-js lists. */
+/** The connections of a server, which neither `node:http` nor grpc-js lists, and its end. */
 import { subscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 
@@ -12,4 +12,16 @@ export function connectionsTo(port: number): ReadonlySet<Socket> {
     socket.once("close", () => open.delete(socket));
   });
   return open;
+}
+
+/** Waits for the end of a server that is closing; after so many ms it cuts off what still runs, and returns `false`. */
+export async function endsWithin(ms: number, ended: Promise<unknown>, cutOff: () => void): Promise<boolean> {
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    cutOff();
+  }, ms);
+  await ended;
+  clearTimeout(timer);
+  return !late;
 }

@@ -2,7 +2,7 @@
 import { type AllDecision, type Decision, InputError, type LimitRequest } from "tidegate";
 import { rateLimitHeaders } from "tidegate/http";
 import { messagesOf, UsageError } from "tidegate/cli";
-import { connectionsTo } from "./connections.ts";
+import { connectionsTo, endsWithin } from "./connections.ts";
 import type { PolicyFile } from "./policies.ts";
 import {
   type Descriptor,
@@ -148,17 +148,13 @@ export async function serveGrpc(
   const connections = connectionsTo(bound);
   return {
     port: bound,
-    close: async (within) => {
-      let late = false;
-      const timer = setTimeout(() => {
-        late = true;
+    close: (within) => {
+      const ended = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+      return endsWithin(within, ended, () => {
         server.forceShutdown();
         // It waits until clients have closed their ends, which one whose machine is gone never does.
         for (const socket of connections) socket.destroy();
-      }, within);
-      await new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-      clearTimeout(timer);
-      return !late;
+      });
     },
   };
 }

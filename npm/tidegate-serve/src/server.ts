@@ -7,7 +7,7 @@ import type { OnStoreError } from "tidegate";
 import { openStore, UsageError } from "tidegate/cli";
 import { appOf } from "./app.ts";
 import { clientsOf } from "./clients.ts";
-import { connectionsTo } from "./connections.ts";
+import { connectionsTo, endsWithin } from "./connections.ts";
 import type { MakeConsole } from "./console.ts";
 import type { Proxies } from "./forward-auth.ts";
 import type { GrpcServer } from "./grpc.ts";
@@ -77,15 +77,9 @@ async function drain({ server, connections }: Running, within: number): Promise<
     // For Node.js one that has sent nothing is not idle. Browsers open some ahead.
     for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
   }, within / 10);
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    server.closeAllConnections();
-  }, within);
-  await closed;
+  const inTime = await endsWithin(within, closed, () => server.closeAllConnections());
   clearInterval(idle);
-  clearTimeout(timer);
-  return !late;
+  return inTime;
 }
 
 /** What makes the console; `undefined` where there is none. */
@@ -127,7 +121,7 @@ async function stop(running: Running, within: number, log: Log): Promise<void> {
   file.console?.close();
   const draining = Promise.all([drain(running, within), grpc?.close(within)]);
   unwatch();
-  const drained = (await draining).every((ended) => ended !== false);
+  const drained = (await draining).every((inTime) => inTime !== false);
   await file.policies.limiter.release();
   await closeStore();
   log.info("stopped", drained ? {} : { message: `requests still ran after ${within} ms and were cut off` });
