@@ -47,6 +47,21 @@ const apart = (made: string, file: string): string =>
   `d=$(mktemp -d) && trap "rm -r $d" EXIT && mv ${made} $d && node $d/${file}`;
 const alone = (file: string): string => apart(file, file);
 
+const MANIFEST = { "package.json": '{ "name": "app", "private": true, "type": "module" }' };
+/** What SvelteKit's adapter for Node.js builds. */
+const KIT = {
+  command: "node build/index.js",
+  answers: { "/limit": ANSWERS, "/built": "built" },
+  limited: ["/limited"],
+};
+/** What Nitro builds for Node.js, with a page. */
+const NITRO = {
+  command: "node .output/server/index.mjs",
+  answers: { "/api/limit": ANSWERS, "/": ANSWERS },
+  limited: ["/api/limited"],
+  page: "/",
+};
+
 const next = (version: 15 | 16, builder: string, run: string): Tool => ({
   name: `Next.js ${version}, ${builder}`,
   does: `node and edge route, ${version === 15 ? "edge middleware" : "proxy"}, rateLimit and rateLimitAction in each, server-rendered client component with useRateLimit, hydrated`,
@@ -256,13 +271,9 @@ export const TOOLS: readonly Tool[] = [
     does: "server endpoint and rateLimit, built with adapter-node",
     group: "sveltekit",
     app: "kit",
-    files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
+    files: MANIFEST,
     run: ["vite build --logLevel error"],
-    serve: {
-      command: "node build/index.js",
-      answers: { "/limit": ANSWERS, "/built": "built" },
-      limited: ["/limited"],
-    },
+    serve: KIT,
   },
   {
     name: "SvelteKit 3",
@@ -270,7 +281,7 @@ export const TOOLS: readonly Tool[] = [
     group: "sveltekit 3",
     app: "kit",
     files: {
-      "package.json": '{ "name": "app", "private": true, "type": "module" }',
+      ...MANIFEST,
       "vite.config.js": `
       import adapter from "@sveltejs/adapter-node";
       import { sveltekit } from "@sveltejs/kit/vite";
@@ -278,11 +289,7 @@ export const TOOLS: readonly Tool[] = [
     },
     node: "24.21",
     run: ["rm svelte.config.js && vite build --logLevel error"],
-    serve: {
-      command: "node build/index.js",
-      answers: { "/limit": ANSWERS, "/built": "built" },
-      limited: ["/limited"],
-    },
+    serve: KIT,
   },
   reactRouter(7, "react router", "7.18.4"),
   reactRouter(8, "react router 8", "8.4.0", "24.21"),
@@ -291,7 +298,7 @@ export const TOOLS: readonly Tool[] = [
     does: "server endpoint, rateLimit and server-rendered page, built with @astrojs/node",
     group: "astro",
     app: "astro",
-    files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
+    files: MANIFEST,
     node: "22.20",
     run: ["astro build --silent"],
     serve: {
@@ -305,37 +312,27 @@ export const TOOLS: readonly Tool[] = [
     does: "server route, rateLimit, and a server-rendered page that decides again in the browser",
     group: "nuxt",
     app: "nuxt",
-    files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
+    files: MANIFEST,
     node: "22.20",
     run: ["nuxt build --logLevel silent"],
-    serve: {
-      command: "node .output/server/index.mjs",
-      answers: { "/api/limit": ANSWERS, "/": ANSWERS },
-      limited: ["/api/limited"],
-      page: "/",
-    },
+    serve: NITRO,
   },
   {
     name: "SolidStart 2",
     does: "middleware, API route, rateLimit, and a server-rendered page that decides again in the browser, built with Nitro 3",
     group: "solid start",
     app: "solid",
-    files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
+    files: MANIFEST,
     node: "24.21",
     run: ["vite build --logLevel error"],
-    serve: {
-      command: "node .output/server/index.mjs",
-      answers: { "/api/limit": ANSWERS, "/": ANSWERS },
-      limited: ["/api/limited"],
-      page: "/",
-    },
+    serve: NITRO,
   },
   {
     name: "Nitro 3, Cloudflare Workers",
     does: "routes with limits in memory, rateLimit and policies, built with the preset cloudflare_module, run by wrangler",
     group: "nitro on workers",
     app: "nitro",
-    files: { "package.json": '{ "name": "app", "private": true, "type": "module" }' },
+    files: MANIFEST,
     node: "24.21",
     run: ["nitro build"],
     serve: {
