@@ -77,7 +77,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     const key = keyOf === "origin" ? url.origin : check("key", keyOf(url, init), STRING);
     const count = typeof countOf === "function" ? check("count", countOf(url, init), TOKENS) : countOf;
     const queue = queues.get(key);
-    const restraint = queue.pace as Restraint;
+    const { pace: restraint } = queue.parts;
     const notAfter = clock.now() + msOf(options.deadline ?? Infinity);
     const repeatable =
       options.idempotent === undefined ? isIdempotent(facts) : check("idempotent", options.idempotent(url, init), FLAG);

@@ -63,8 +63,8 @@ interface QueuedCall extends CallSettings, Waiting {
 }
 
 /** Calls of one limit and key: each runs when its tokens are due, in order. At most one timer, for the next call. */
-export class Queue {
-  readonly #parts: QueueParts;
+export class Queue<Parts extends QueueParts = QueueParts> {
+  readonly parts: Parts;
   readonly #waiting: WaitingCalls<QueuedCall> = new WaitingCalls();
   readonly #reserve: Reserve | undefined;
   readonly #alarm: Alarm;
@@ -74,15 +74,12 @@ export class Queue {
   #closed = false;
   #whenIdle: (() => void)[] = [];
 
-  constructor(parts: QueueParts) {
-    this.#parts = parts;
+  constructor(parts: Parts) {
+    this.parts = parts;
     this.#alarm = new Alarm(parts.clock, this.#pump);
     if (parts.source !== undefined) this.#reserve = new Reserve(parts.source, parts.clock, this.#pump);
   }
 
-  get pace(): Pace | undefined {
-    return this.#parts.pace;
-  }
   get queued(): number {
     return this.#waiting.length;
   }
@@ -119,7 +116,7 @@ export class Queue {
     throwIfAborted(signal);
     if (isRetry === true) return;
     if (this.#closed) throw new QueueError("closed", "the queue takes no more calls: it was drained");
-    const { maxQueued } = this.#parts;
+    const { maxQueued } = this.parts;
     if (this.#waiting.length < maxQueued) return;
     throw new QueueError("full", `the queue is full: ${maxQueued} calls wait (\`maxQueued\`)`);
   }
@@ -175,7 +172,7 @@ export class Queue {
   }
 
   #runFirst(): boolean {
-    const { clock, semaphore, pace } = this.#parts;
+    const { clock, semaphore, pace } = this.parts;
     const first = this.#waiting.first();
     if (first === undefined) {
       this.#alarm.clear();
@@ -215,12 +212,12 @@ export class Queue {
   #decided(call: QueuedCall, decision: Decision | undefined, waited: boolean): void {
     if (decision?.ok === false) {
       const isOutage = decision.degraded === true && decision.cause !== undefined;
-      this.#refuse(call, isOutage ? decision.cause : new RateLimitError(this.#parts.source?.name ?? "", decision));
+      this.#refuse(call, isOutage ? decision.cause : new RateLimitError(this.parts.source?.name ?? "", decision));
       return;
     }
     // Others may still overtake it: whether it is late then is known when it is the first.
     if (call.notAfter < Infinity) {
-      const { clock, pace } = this.#parts;
+      const { clock, pace } = this.parts;
       const now = clock.now();
       const at = Math.max(this.#reserve?.end(this.#waiting.tokensBehind(call)) ?? now, pace?.at(now) ?? now);
       // The clock may have moved on since the call was made.
@@ -271,16 +268,16 @@ export class Queue {
 /** Idle queues that are kept: they hold a server's limits and spare tokens. */
 const KEPT = 1000;
 
-export class Queues {
-  readonly #make: (key: string | undefined) => QueueParts;
-  readonly #queues: Map<string | undefined, Queue> = new Map();
+export class Queues<Parts extends QueueParts = QueueParts> {
+  readonly #make: (key: string | undefined) => Parts;
+  readonly #queues: Map<string | undefined, Queue<Parts>> = new Map();
   #closed = false;
 
-  constructor(make: (key: string | undefined) => QueueParts) {
+  constructor(make: (key: string | undefined) => Parts) {
     this.#make = make;
   }
 
-  get(key: string | undefined): Queue {
+  get(key: string | undefined): Queue<Parts> {
     let queue = this.#queues.get(key);
     if (queue === undefined) {
       this.#evict();

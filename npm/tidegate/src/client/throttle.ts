@@ -63,13 +63,7 @@ export function throttle<T, A extends unknown[], R, const N extends string = str
   limit: ConfigOrLimit<N>,
   options: ThrottleOptions<ArgumentsOf<A>> = {},
 ): Throttled<T, A, R> {
-  checkOptions(options);
-  const { clock = systemClock() } = options;
-  return queued(
-    fn,
-    { ...options, clock },
-    sourcesOf(limit, () => clock.now()),
-  );
+  return queued(fn, options, (now) => sourcesOf(limit, now));
 }
 
 /**
@@ -87,18 +81,19 @@ export function concurrent<T, A extends unknown[], R>(
   places: number | Semaphore,
   options: Omit<ThrottleOptions<ArgumentsOf<A>>, "concurrency" | "count"> = {},
 ): Throttled<T, A, R> {
-  return queued(fn, { ...options, concurrency: places }, undefined);
+  return queued(fn, { ...options, concurrency: places });
 }
 
 function queued<T, A extends unknown[], R>(
   fn: (this: T, ...args: A) => R,
   options: ThrottleOptions<A>,
-  sources: ((key?: string) => Source) | undefined,
+  sourcesBy?: (now: () => number) => (key?: string) => Source,
 ): Throttled<T, A, R> {
   check("fn", fn, FUNCTION);
   checkOptions(options);
   const { clock = systemClock(), maxQueued = DEFAULT_QUEUED, count: countOf, priority: priorityOf } = options;
   const semaphore = semaphoreOf(options.concurrency);
+  const sources = sourcesBy?.(() => clock.now());
   const queues = new Queues((key) => ({ clock, maxQueued, semaphore, source: sources?.(key) }));
 
   async function call(self: T, args: A, turn: TurnOptions): Promise<Awaited<R>> {
