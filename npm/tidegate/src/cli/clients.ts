@@ -1,12 +1,12 @@
 /** The clients of the project in the current folder: the package has none of its own. */
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { StoreError } from "../limit/errors.ts";
 import type { PostgresClient } from "../stores/postgres.ts";
 import type { RedisLike } from "../stores/redis.ts";
 import { UsageError } from "./command.ts";
+import { inTime, PATIENCE } from "./in-time.ts";
 import { messagesOf } from "./messages.ts";
 import { type Clients, type Connection, masked } from "./store.ts";
 
@@ -15,8 +15,6 @@ interface Connecting {
   on(event: "error", listener: (error: Error) => void): unknown;
   connect(): Promise<unknown>;
 }
-/** How long a server may take until it is connected, in ms. */
-const PATIENCE = 10_000;
 
 type RedisClass = new (url: string, options: object) => RedisLike & Connecting & { disconnect(): void };
 /** The class itself; it is its own field in versions of late. */
@@ -53,19 +51,6 @@ async function installed<T>(name: string): Promise<T | undefined> {
 const absent = (first: string, second: string): UsageError =>
   new UsageError(`neither ${first} nor ${second} is installed in ${process.cwd()}: run npm install ${first}`);
 
-/** Rejects where a server accepts the connection and then says nothing, for which clients have no time, or a long one. */
-async function inTime(connecting: Promise<unknown>): Promise<void> {
-  const ended = new AbortController();
-  const late = sleep(PATIENCE, undefined, { signal: ended.signal }).then(() => {
-    throw new Error(`no connection within ${PATIENCE / 1000} s`);
-  });
-  try {
-    await Promise.race([connecting, late]);
-  } finally {
-    ended.abort();
-  }
-}
-
 /** Connects. The first error that the client reports is the reason; what `connect` rejects with may be that it is closed. */
 async function connected<C extends Connecting>(
   store: string,
@@ -79,7 +64,8 @@ async function connected<C extends Connecting>(
     reason ??= error;
   });
   try {
-    await inTime(client.connect());
+    // A server may accept the connection and then say nothing.
+    await inTime("connection", client.connect());
     // Where the server refuses the database, ioredis reports it and goes on in database 0.
     if (reason !== undefined) throw reason;
   } catch (error) {

@@ -18,9 +18,6 @@ export interface Clients {
   postgres(url: string): Promise<Connection<PostgresClient>>;
 }
 
-/** How long a call of a command waits for the store, ms: a person waits, and no request of a client. */
-export const COMMAND_TIMEOUT = 10_000;
-
 /** Settings of {@link openStore}. */
 export interface StoreSettings {
   /** What the keys of Redis begin with; default `"tidegate:"`. */

@@ -1,11 +1,11 @@
 /** The keys that a store holds, page by page. Keys without calls, and those that are full again, are not stored. */
 import { decode, decodeText, NotAState } from "../limit/codec.ts";
 import type { State } from "../limit/decision.ts";
-import { afterWaiting } from "../limit/steady.ts";
 import { databaseOf, type PostgresClient, statement } from "../stores/postgres/client.ts";
 import { quoted } from "../stores/postgres/migration.ts";
 import { linkTo, type RedisLike } from "../stores/redis/clients.ts";
 import { nameAndKeyOf } from "../stores/redis/key.ts";
+import { inTime, PATIENCE } from "./in-time.ts";
 
 /** A key of one limit, and its two numbers. */
 interface StoredKey {
@@ -15,17 +15,6 @@ interface StoredKey {
 }
 
 export type Pages = AsyncIterable<readonly StoredKey[]>;
-
-/** ms that a page may take. */
-const PAGE_TIMEOUT = 10_000;
-
-/** Rejects where a page takes longer: only pg has a time for it. */
-const inTime = <T>(page: PromiseLike<T>): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const late = (): void => reject(new Error(`no page of keys within ${PAGE_TIMEOUT / 1000} s`));
-    const cancel = afterWaiting(PAGE_TIMEOUT, late);
-    void page.then(resolve, reject).then(cancel);
-  });
 
 /** One step of `SCAN`: the cursor, then each key and what it holds. A key of another size is another program's. */
 const SCAN = `
@@ -57,7 +46,10 @@ export async function* redisKeys(client: RedisLike, prefix = "tidegate:"): Pages
   const pattern = `${whole.replace(/[\\*?[\]^-]/g, "\\$&")}*`;
   let cursor = "0";
   do {
-    const [next, ...found] = await inTime(run(true, SCAN, [], [cursor, pattern]) as Promise<Uint8Array[]>);
+    const [next, ...found] = await inTime(
+      "page of keys",
+      run(true, SCAN, [], [cursor, pattern]) as Promise<Uint8Array[]>,
+    );
     cursor = new TextDecoder().decode(next);
     const page: StoredKey[] = [];
     for (let i = 0; i < found.length; i += 2) {
@@ -85,7 +77,7 @@ export async function* postgresKeys(client: PostgresClient, schema = "tidegate")
   let last: string | undefined = "";
   while (last !== undefined) {
     const values = [last];
-    const reply = await inTime(send(() => statement(text, values), PAGE_TIMEOUT).reply);
+    const reply = await inTime("page of keys", send(() => statement(text, values), PATIENCE).reply);
     const rows = JSON.parse(reply as string) as [string, string][];
     last = rows[ROWS - 1]?.[0];
     yield rows.map(([id, state]) => {

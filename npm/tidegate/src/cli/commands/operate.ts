@@ -5,8 +5,9 @@ import { type KeyValues, keyOfValues } from "../../policies/target.ts";
 import { clients } from "../clients.ts";
 import { type Arguments, type Command, EXIT, flag, number, span, type Terminal, text, UsageError } from "../command.ts";
 import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
+import { PATIENCE } from "../in-time.ts";
 import { ofStore, readState, stateLines, type Target } from "../key-state.ts";
-import { COMMAND_TIMEOUT, folderOf, openStore, sharedStore } from "../store.ts";
+import { folderOf, openStore, sharedStore } from "../store.ts";
 
 type Name = "get" | "reset" | "give" | "charge" | "block" | "unblock";
 
@@ -165,7 +166,7 @@ async function operate(command: KeyCommand, args: Arguments, terminal: Terminal)
   const count = command.name === "get" ? own : 1;
   await readState(trial, name, target, given, count);
 
-  const timeout = COMMAND_TIMEOUT;
+  const timeout = PATIENCE;
   const opened = await openStore(url, clients, { prefix: text(args, "prefix"), schema: text(args, "schema"), timeout });
   try {
     const limits = defineLimits({}, { store: opened.store, timeout, log: QUIET }) as unknown as typeof trial;

@@ -26,9 +26,10 @@ import {
   LIMIT_OPTIONS,
   numbersLimit,
 } from "../described-limit.ts";
+import { PATIENCE } from "../in-time.ts";
 import { at, ofStore, rounded, spanText, visible } from "../key-state.ts";
 import { messagesOf } from "../messages.ts";
-import { COMMAND_TIMEOUT, type OpenStore, openStore, sharedStore } from "../store.ts";
+import { type OpenStore, openStore, sharedStore } from "../store.ts";
 import type { Pages } from "../stored-keys.ts";
 
 const HELP = `Usage: tidegate top [<limit>] --store <url> --policy <file> [options]
@@ -197,7 +198,7 @@ function urlOf(args: Arguments): string {
 
 async function read(opened: OpenStore, listing: Listing): Promise<List> {
   const { store, shown, keys } = opened;
-  const limits = defineLimits({}, { store, timeout: COMMAND_TIMEOUT, log: false }) as unknown as Limiter<string, Store>;
+  const limits = defineLimits({}, { store, timeout: PATIENCE, log: false }) as unknown as Limiter<string, Store>;
   const [[name, { config }]] = [...listing.limits] as [[string, Listed]];
   const { now } = ofStore(await limits.check(name, { config, count: 0 }));
   try {
@@ -217,7 +218,7 @@ async function run(args: Arguments, terminal: Terminal): Promise<number> {
   // Throws where the count is none.
   for (const { limit } of limits.values()) limit.evaluate(null, callOf(listing), 0);
   const every = everyOf(args);
-  const settings = { prefix: text(args, "prefix"), schema: text(args, "schema"), timeout: COMMAND_TIMEOUT };
+  const settings = { prefix: text(args, "prefix"), schema: text(args, "schema"), timeout: PATIENCE };
   const opened = await openStore(url, clients, settings);
   try {
     if (flag(args, "json")) terminal.out(JSON.stringify(await read(opened, listing), undefined, 2));
