@@ -359,7 +359,7 @@ export const HTTP = [
   one("policies/rule.ts", "read(parts).includes(equals)", "read(parts)[0] === equals", POLICIES),
   one("policies/rule.ts", "found.length === 1 ? found[0] : undefined", "found[0]", POLICIES),
   one("policies/rule.ts", "(tiers.get(tier) ?? own)", "own", POLICIES),
-  one("policies/rule.ts", "trial : config, reserve }", "trial : config }", POLICIES, STATED),
+  one("policies/rule.ts", "withoutBlock : config, reserve }", "withoutBlock : config }", POLICIES, STATED),
   one("policies/key.ts", 'part === undefined ? "-" : ', "", POLICIES),
   one("policies/key.ts", "if (parts.length === 0) return undefined;", "", POLICIES),
   one("policies/policies.ts", "if (!isLimited && fallback", "if (fallback", POLICIES),

@@ -209,14 +209,14 @@ function select(
   incoming: Incoming,
   claims: object | null | undefined,
   address: () => string,
-  trial = false,
+  shadow = false,
 ): readonly LimitRequest<string>[] {
   // A promise has no claims: all clients would be taken for ones without a token.
   if (claims !== undefined && claims !== null && (typeof claims !== "object" || isPromise(claims))) {
     const rule = "an object, or undefined where there is no token";
     throw new InputError("claims", rule, claims, typeof claims === "object" ? showObject(claims) : undefined);
   }
-  const parts = { incoming, claims: claims ?? undefined, address, trial };
+  const parts = { incoming, claims: claims ?? undefined, address, shadow };
   const requests: LimitRequest<string>[] = [];
   let isLimited = false;
   const add = (rule: CompiledRule): void => {

@@ -15,8 +15,8 @@ interface RequestParts {
   readonly claims: object | undefined;
   /** The client's key, computed only for a rule that reads it. */
   readonly address: () => string;
-  /** Nothing is denied, so no denial counts towards a block. */
-  readonly trial: boolean;
+  /** The middleware denies nothing, so no denial counts towards a block. */
+  readonly shadow: boolean;
 }
 
 /** A claim as text; anything but a string, a finite number or a boolean counts as absent. */
@@ -62,8 +62,7 @@ export const limitKeysOf = ({ keys }: CheckedRule): readonly string[] =>
 /** A limit of a rule: its config, and the cost of a request. */
 interface Choice {
   readonly config: Config;
-  /** The same without blocks. */
-  readonly trial: Config;
+  readonly withoutBlock: Config;
   cost(incoming: Incoming): number;
 }
 
@@ -72,7 +71,8 @@ function choice(rule: CheckedRule, { config, grantable }: CheckedLimit, block: E
   const known = (how: Enforcement): Config =>
     enforce(prepare(name, { ...config, ...(onStoreError && { onStoreError }) }), how);
   const own = known({ shadow, block });
-  const configs = { config: own, trial: block === undefined ? own : known({ shadow, block: undefined }) };
+  const withoutBlock = block === undefined ? own : known({ shadow, block: undefined });
+  const configs = { config: own, withoutBlock };
   const { stated, default: otherwise, min, max = grantable } = cost;
   if (stated === undefined) return { ...configs, cost: () => otherwise };
   const bounds = { default: otherwise, min, max };
@@ -122,9 +122,9 @@ export function compileRule(rule: CheckedRule, tried: boolean = rule.shadow): Co
     config: (tier) => chosen(tier).config,
     requestOf(parts) {
       if (!matches.every((isMatch) => isMatch(parts))) return undefined;
-      const { config, trial, cost } = chosen(tierOf(parts));
+      const { config, withoutBlock, cost } = chosen(tierOf(parts));
       const key = policyKey(...keys.map((read) => read(parts)));
-      const request = { name, count: cost(parts.incoming), config: parts.trial ? trial : config, reserve };
+      const request = { name, count: cost(parts.incoming), config: parts.shadow ? withoutBlock : config, reserve };
       return key === undefined ? request : Object.assign(request, { key });
     },
   };
