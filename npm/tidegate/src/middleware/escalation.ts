@@ -96,6 +96,14 @@ function ladderOf(block: EscalatingBlock): Ladder {
   };
 }
 
+/** The calls on a limit of a key's denials or blocks. */
+const counterOf = (limiter: Blocker, name: string, at: CallOptions & { config: Config }) => ({
+  take: () => limiter.limit(name, at),
+  block: (length: number) => limiter.block(name, { ...at, for: length }),
+  /** Blocks it, and at the end it is full again. */
+  blockAnew: (length: number) => follow(limiter.reset(name, at), () => limiter.block(name, { ...at, for: length })),
+});
+
 /** Checks the option once, with the names that are known, and returns the function that counts denials. */
 export function escalation(block: EscalatingBlock, names: readonly string[]): Escalation {
   const { lengths, denials, blocks, begins } = ladderOf(block);
@@ -104,59 +112,45 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
   }
   return (limiter, request, decision) => {
     if (decision.degraded === true || decision.retryAt === undefined) return decision;
-    const { name } = request;
-    const whose = keyed(request.key);
-    const counts: Counter = { name: `${name}.denials`, at: { ...whose, config: denials } };
-    const begin: Counter = { name: `${name}.begins`, at: { ...whose, config: begins } };
-    return follow(limiter.limit(counts.name, counts.at), (counted) => {
+    const counter = (what: string, config: Config) =>
+      counterOf(limiter, `${request.name}.${what}`, { ...keyed(request.key), config });
+    const counts = counter("denials", denials);
+    return follow(counts.take(), (counted) => {
       // One request alone takes the last token, so one alone begins the block; while it lasts there are no tokens to take.
       if (!counted.ok || counted.degraded === true || counted.remaining > 0) return decision;
-      return follow(limiter.limit(begin.name, begin.at), (first) => {
+      const begin = counter("begins", begins);
+      return follow(begin.take(), (first) => {
         // Denials from before a block are counted while it begins: they begin no other, and the count is new after it.
         if (!first.ok && first.degraded !== true) {
           const { retryAfter = 1 } = first;
-          return unlessFailed(() => follow(blockAnew(limiter, counts, retryAfter), () => decision), decision);
+          return unlessFailed(() => follow(counts.blockAnew(retryAfter), () => decision), decision);
         }
         // Denied where each length had its turn. A charge would owe tokens then, and remember blocks beyond `within`.
-        return follow(limiter.limit(`${name}.blocks`, { ...whose, config: blocks }), (begun) => {
+        return follow(counter("blocks", blocks).take(), (begun) => {
           const earlier = begun.degraded === true ? 0 : lengths.length - begun.value - 1;
           const length = lengths[Math.min(earlier, lengths.length - 1)] as number;
-          return beginBlock(limiter, request, length, { counts, begin }, decision);
+          return follow(blocked(limiter, request, length, decision), (answer) => {
+            // For as long, no other begins, and no denial counts.
+            const held = () => follow(begin.block(length), () => counts.blockAnew(length));
+            return unlessFailed(() => follow(held(), () => answer), answer);
+          });
         });
       });
     });
   };
 }
 
-/** A limit of a key's denials or blocks, and the options of calls on it. */
-interface Counter {
-  readonly name: string;
-  readonly at: CallOptions & { config: Config };
-}
-
-/** Blocks a limit that is full again at the end. */
-const blockAnew = (limiter: Blocker, { name, at }: Counter, length: number): Pending<Decision> =>
-  follow(limiter.reset(name, at), () => limiter.block(name, { ...at, for: length }));
-
-/**
- * Blocks the key, and for as long the next block and the count of its denials. Returns the decision, with the end of the
- * block if that is later.
- */
-function beginBlock(
+/** Blocks the key. Returns the decision, with the end of the block if that is later. */
+function blocked(
   limiter: Blocker,
   { name, key, config }: LimitRequest<string>,
   length: number,
-  { counts, begin }: { readonly counts: Counter; readonly begin: Counter },
   decision: Decision,
 ): Pending<Decision> {
-  const earlierRetryAt = decision.retryAt ?? 0;
-  const blocked = limiter.block(name, { ...keyed(key), for: length, config });
-  return follow(blocked, (block) => {
+  const { retryAt: earlierRetryAt = 0 } = decision;
+  return follow(limiter.block(name, { ...keyed(key), for: length, config }), (block) => {
     const longer = block.degraded !== true && (block.retryAt ?? 0) > earlierRetryAt;
-    const answer = longer ? { ...block, ok: false } : decision;
-    const again = (): Pending<Decision> => blockAnew(limiter, counts, length);
-    const next = (): Pending<Decision> => limiter.block(begin.name, { ...begin.at, for: length });
-    return unlessFailed(() => follow(follow(next(), again), () => answer), answer);
+    return longer ? { ...block, ok: false } : decision;
   });
 }
 
