@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { GROUPS, MUTANTS } from "./list.mjs";
 
-const RECORD = join(import.meta.dirname, "record.json");
+const RECORD = join(import.meta.dirname, "record.txt");
 
 /** Names a mutant with its tests: each change of either needs a new run. */
 export function digestOf({ file, find, replace, tests }) {
@@ -14,7 +14,10 @@ export function digestOf({ file, find, replace, tests }) {
     .slice(0, 12);
 }
 
-const read = () => JSON.parse(readFileSync(RECORD, "utf8"));
+/** The results by digest. Each is a line of its own, so that git joins those of two branches (`.gitattributes`). */
+export const resultsIn = (text) => Object.fromEntries(text.split("\n").map((line) => line.split(" ")));
+
+const read = () => resultsIn(readFileSync(RECORD, "utf8"));
 
 /** The result of a mutant's last run; `undefined` if there is none since it changed. */
 export const resultOf = (mutant) => read()[digestOf(mutant)];
@@ -23,8 +26,7 @@ export const resultOf = (mutant) => read()[digestOf(mutant)];
 export function keep(mutant, result) {
   const results = { ...read(), [digestOf(mutant)]: result };
   const rows = [...new Set(MUTANTS.map(digestOf))].sort().filter((digest) => results[digest] !== undefined);
-  const kept = Object.fromEntries(rows.map((digest) => [digest, results[digest]]));
-  writeFileSync(RECORD, `${JSON.stringify(kept, null, 2)}\n`);
+  writeFileSync(RECORD, rows.map((digest) => `${digest} ${results[digest]}\n`).join(""));
 }
 
 /** For each group, how many of its mutants the last runs caught and missed, and how many were not run since they changed. */

@@ -1,4 +1,4 @@
-// Applies each mutant of list.mjs to a copy of the tree: its tests have to fail. The results are kept in record.json.
+// Applies each mutant of list.mjs to a copy of the tree: its tests have to fail. The results are kept in record.txt.
 //
 //   node tests/mutants/run.mjs [group] [word …]   those of a group whose file or text has one of the words;
 //                                                 of `promises`, those whose promise has one
