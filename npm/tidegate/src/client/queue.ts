@@ -296,7 +296,7 @@ export class Queues<Parts extends QueueParts = QueueParts> {
     return Object.defineProperties(methods, {
       queued: { get: () => this.#sum("queued") },
       running: { get: () => this.#sum("running") },
-    }) as unknown as ReturnType<Queues["shownBy"]> & F;
+    }) as ReturnType<Queues["shownBy"]> & F;
   }
 
   clear(reason: unknown): void {

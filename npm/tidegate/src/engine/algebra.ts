@@ -45,14 +45,13 @@ const key = (what: string): symbol => Symbol.for(`tidegate ${what} ${VERSION}`);
 
 /** The value that all copies of this version have in this thread, made by the first caller. */
 export function shared<T>(what: string, make: () => T): T {
-  const realm = globalThis as unknown as Record<symbol, T | undefined>;
+  const realm = globalThis as Record<symbol, T | undefined>;
   realm[key(what)] ??= make();
   return realm[key(what)] as T;
 }
 
 /** What {@link shared} has already, or this copy's own, which is not kept: a host that cannot load leaves the choice open. */
-export const chosen = <T>(what: string, own: T): T =>
-  (globalThis as unknown as Record<symbol, T | undefined>)[key(what)] ?? own;
+export const chosen = <T>(what: string, own: T): T => (globalThis as Record<symbol, T | undefined>)[key(what)] ?? own;
 
 let loaded: Algebra | undefined;
 

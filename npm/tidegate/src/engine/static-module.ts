@@ -5,7 +5,7 @@ import type { Exports } from "./exports.ts";
 export function loaderOf(module: WebAssembly.Module): () => Exports {
   let exports: Exports | undefined;
   return () => {
-    exports ??= new WebAssembly.Instance(module).exports as unknown as Exports;
+    exports ??= new WebAssembly.Instance(module).exports as Exports;
     return exports;
   };
 }

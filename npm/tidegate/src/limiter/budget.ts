@@ -109,7 +109,7 @@ export async function spend<T, N extends string>(
     actual = check("used", count, TOKENS);
   };
   const settle = (count: number): Promise<void> =>
-    settleUp(limiter as unknown as Ledger, taken, decided.decisions as Decision[], count);
+    settleUp(limiter as Ledger, taken, decided.decisions as Decision[], count);
   const { retryAfter = 0 } = decided;
   if (retryAfter > wait) {
     await settle(0);

@@ -118,7 +118,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     this.#leases = layered.leases;
     if (this.#leases !== undefined) for (const limit of this.#limits.values()) refuseShards(limit);
     this.#layered = layered.store;
-    if ("decideFast" in layered.store) this.#fast = layered.store as unknown as Fast;
+    if ("decideFast" in layered.store) this.#fast = layered.store as Fast;
     // A method works apart from this object: passed on, through a proxy, or inherited, where private fields are absent.
     for (const name of Object.getOwnPropertyNames(Limiter.prototype) as "limit"[]) {
       if ((name as string) === "constructor") continue;

@@ -27,7 +27,7 @@ export interface EscalatingBlock {
 }
 
 /** What it requires of a limiter. */
-export interface Blocker {
+interface Blocker {
   limit(name: string, options: CallOptions): Pending<Decision>;
   block(name: string, options: BlockOptions): Pending<Decision>;
   reset(name: string, options: KeyOptions): Pending<void>;

@@ -20,7 +20,7 @@ import {
   type Outcome,
   type RequestDecision,
 } from "./options.ts";
-import { type Blocker, escalated, escalation } from "./escalation.ts";
+import { escalated, escalation } from "./escalation.ts";
 import { follow, type Pending } from "../limit/pending.ts";
 import { checkSelection, isSelection } from "./selection.ts";
 import { settleUp, type Worth } from "../limiter/settlement.ts";
@@ -146,7 +146,7 @@ export class Gate<R> {
     if (block !== undefined && !shadow) {
       const count = escalation(block, fixed);
       this.#countDenial = (denied, decision) =>
-        selection?.blocks?.(denied) === true ? decision : count(limiter as unknown as Blocker, denied, decision);
+        selection?.blocks?.(denied) === true ? decision : count(limiter, denied, decision);
     }
     // An application's own limiter may have none.
     const { names }: { names?: readonly string[] } = limiter;
@@ -236,8 +236,7 @@ export const gate = <R, N extends string, D>(
   options: Options<R, NoInfer<N>, D>,
   setting?: string,
   decided: PerObject<true> = new WeakMap<object, true>(),
-): Gate<R> =>
-  new Gate(limiter as unknown as Limiter, options as unknown as Options<R, string, unknown>, setting, decided);
+): Gate<R> => new Gate(limiter as Limiter, options as Options<R, string, unknown>, setting, decided);
 
 /** The names of the limits: a function where it is chosen for each request, absent where the limits are. */
 function givenNames({ limits, ...rule }: { readonly limits?: unknown }): unknown[] {

@@ -116,7 +116,7 @@ function checkAddressable<R, N extends string, D>(options: Options<R, N, D>): vo
   const { client, limits } = optionsOf(options);
   if (client?.trust !== undefined || client?.header !== undefined) return;
   const rules: readonly Rule<R, N>[] =
-    limits === undefined ? [options as unknown as Rule<R, N>] : Array.isArray(limits) ? (limits as Rule<R, N>[]) : [];
+    limits === undefined ? [options as Rule<R, N>] : Array.isArray(limits) ? (limits as Rule<R, N>[]) : [];
   if (rules.every((rule) => rule?.key !== undefined)) return;
   const rule = "{ trust: 1 } behind one proxy, or { header: … }; or give a `key`: Next.js reports no address";
   throw new InputError("client", rule, client);

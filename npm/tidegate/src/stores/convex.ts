@@ -75,7 +75,7 @@ function checked(db: ConvexDatabase, options: ConvexOptions, name: string): { da
     throw new InputError("db", "a database, such as a mutation's ctx.db", db, showInstead(db));
   }
   checkTable(name, options, OPTIONS);
-  return { database: db as unknown as Database, table: options.table ?? "tidegate" };
+  return { database: db as Database, table: options.table ?? "tidegate" };
 }
 
 /**

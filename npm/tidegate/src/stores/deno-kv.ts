@@ -72,7 +72,7 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
   }
   checkTable("denoKv", options, OPTIONS);
   const { prefix = "tidegate" } = options;
-  const database = kv as unknown as Kv;
+  const database = kv as Kv;
   const keyOf = (id: string): KvKey => [prefix, wellFormed(id)];
 
   const run = swapping<string | null>({

@@ -94,7 +94,7 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   }
   checkTable("dynamodb", options, OPTIONS);
   const { table: TableName = "tidegate" } = options;
-  const database = client as unknown as Client;
+  const database = client as Client;
 
   const keyOf = (id: string) => ({ id: { S: wellFormed(id) } });
   /** Sends a request, and aborts it with the retries of the client at `until`. */

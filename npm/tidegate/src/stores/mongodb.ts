@@ -80,7 +80,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
   }
   checkTable("mongodb", options, OPTIONS);
   const { database, collection = "tidegate" } = options;
-  const driver = client as unknown as MongoClient;
+  const driver = client as MongoClient;
   let created: Promise<Collection<Row>> | undefined;
   /** The collection with its index, created once; a failure is not kept. */
   function ready(): Promise<Collection<Row>> {

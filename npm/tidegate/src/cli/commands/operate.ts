@@ -161,7 +161,7 @@ async function operate(command: KeyCommand, args: Arguments, terminal: Terminal)
   const target = { ...(key === undefined ? {} : { key }), config: limit.config } as Target;
   const own = ownNumber(args, command);
   // On a store in memory: what is wrong with the call is an error before the real one is opened.
-  const trial = defineLimits({}) as unknown as Limiter<string, Store>;
+  const trial = defineLimits<string, Store>({});
   await command.run?.(trial, name, target, own);
   const count = command.name === "get" ? own : 1;
   await readState(trial, name, target, given, count);
@@ -169,7 +169,7 @@ async function operate(command: KeyCommand, args: Arguments, terminal: Terminal)
   const timeout = PATIENCE;
   const opened = await openStore(url, clients, { prefix: text(args, "prefix"), schema: text(args, "schema"), timeout });
   try {
-    const limits = defineLimits({}, { store: opened.store, timeout, log: QUIET }) as unknown as typeof trial;
+    const limits = defineLimits<string, Store>({}, { store: opened.store, timeout, log: QUIET });
     await command.run?.(limits, name, target, own);
     const state = await readState(limits, name, target, given, count).catch((error: unknown) => {
       if (command.run !== undefined) terminal.err(`tidegate: ${command.name} is done; its state cannot be read`);

@@ -1,6 +1,6 @@
 /** `tidegate top`: the keys that wait longest for a call, of all that a store holds. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineLimits, type Limiter, type Store } from "../../index.ts";
+import { defineLimits, type Store } from "../../index.ts";
 import { LONGEST_TIMER } from "../../limit/duration.ts";
 import { InputError, StoreError } from "../../limit/errors.ts";
 import { LOOK } from "../../limit/evaluator.ts";
@@ -198,7 +198,7 @@ function urlOf(args: Arguments): string {
 
 async function read(opened: OpenStore, listing: Listing): Promise<List> {
   const { store, shown, keys } = opened;
-  const limits = defineLimits({}, { store, timeout: PATIENCE, log: false }) as unknown as Limiter<string, Store>;
+  const limits = defineLimits<string, Store>({}, { store, timeout: PATIENCE, log: false });
   const [[name, { config }]] = [...listing.limits] as [[string, Listed]];
   const { now } = ofStore(await limits.check(name, { config, count: 0 }));
   try {
