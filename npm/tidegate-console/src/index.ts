@@ -106,15 +106,13 @@ export function createConsole<N extends string, S extends Store>(
 ): Console<N, S> {
   checkOptions(options);
   const { authorize, onAction = () => {}, shadow, now = Date.now } = options;
-  // The limiter itself checks the names that come from the page.
-  const anyLimiter = limiter as Limiter<string, Store>;
-  const keys = options.keys ?? ownKeys(anyLimiter);
+  const keys = options.keys ?? ownKeys(limiter);
   const counts = new Counts(keys, now);
   const limits = observe(limiter, counts.add);
   const streams = new Streams(counts, shadow);
 
   /** What the console's own calls decide is not counted. */
-  const operated = { limiter: anyLimiter, keys, shadow, onAction };
+  const operated = { limiter, keys, shadow, onAction };
 
   async function fetch(request: Request): Promise<Response> {
     const { method, headers } = request;

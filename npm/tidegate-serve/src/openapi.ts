@@ -13,7 +13,7 @@ function components(): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(schemas).map(([id, schema]) => {
       // The document declares the dialect, and an `$id` would change what references are relative to.
-      const { $schema, $id, id: _, ...rest } = schema as Record<string, unknown>;
+      const { $schema, $id, id: _, ...rest } = schema;
       return [id, rest];
     }),
   );

@@ -38,7 +38,7 @@ function argumentsOf(command: Command, argv: readonly string[]): Arguments {
   try {
     const options = { ...command.options, help };
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
-    return { values: values as Arguments["values"], positionals };
+    return { values, positionals };
   } catch (error) {
     throw argumentError(error, `tidegate help ${command.name}`);
   }

@@ -57,7 +57,7 @@ export function sourcesOf<N extends string>(limit: ConfigOrLimit<N>, now: () => 
   const key = checkKey(limit);
   checkLimiter(limiter, "limit", "give");
   checkDefined(name, limiter.names);
-  return (own) => sourceOf(limiter as LimiterLike, name, own ?? key);
+  return (own) => sourceOf(limiter, name, own ?? key);
 }
 
 /**

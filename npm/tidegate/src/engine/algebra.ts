@@ -45,7 +45,7 @@ const key = (what: string): symbol => Symbol.for(`tidegate ${what} ${VERSION}`);
 
 /** The value that all copies of this version have in this thread, made by the first caller. */
 export function shared<T>(what: string, make: () => T): T {
-  const realm = globalThis as Record<symbol, T | undefined>;
+  const realm: Record<symbol, T | undefined> = globalThis;
   realm[key(what)] ??= make();
   return realm[key(what)] as T;
 }

@@ -22,7 +22,7 @@ import { InputError } from "../limit/errors.ts";
 import { evaluate } from "../limit/evaluate.ts";
 import type { Limiter } from "./limiter.ts";
 import { checkKey, checkLimiter, type Keyed, keyed, MAX_REQUESTS } from "./options.ts";
-import { type Ledger, settleUp } from "./settlement.ts";
+import { settleUp } from "./settlement.ts";
 
 /** Settings of {@link spend}; without `key` it is one budget for all. */
 export type SpendOptions<N extends string> = Keyed & SpendSettings<N>;
@@ -108,8 +108,7 @@ export async function spend<T, N extends string>(
   const used = (count: number): void => {
     actual = check("used", count, TOKENS);
   };
-  const settle = (count: number): Promise<void> =>
-    settleUp(limiter as Ledger, taken, decided.decisions as Decision[], count);
+  const settle = (count: number): Promise<void> => settleUp(limiter, taken, decided.decisions, count);
   const { retryAfter = 0 } = decided;
   if (retryAfter > wait) {
     await settle(0);

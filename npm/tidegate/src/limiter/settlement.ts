@@ -8,7 +8,7 @@ import { type CallOptions, keyed, type LimitRequest } from "./options.ts";
 export type Worth = number | Readonly<Record<string, number>> | undefined;
 
 /** What a settlement requires of a limiter. */
-export interface Ledger {
+interface Ledger {
   give(name: string, options?: CallOptions): Decision | PromiseLike<Decision>;
   charge(name: string, options?: CallOptions): Decision | PromiseLike<Decision>;
 }

@@ -168,5 +168,5 @@ export function escalated<D extends Decision | AllDecision>(
   return follow(together(counted), (decisions) => ({
     ...decided,
     ...combined(decisions, (decisions[0] as Decision).now),
-  })) as Pending<D>;
+  }));
 }

@@ -174,14 +174,12 @@ export class Gate<R> {
 
   #take(request: R, incoming: Incoming, taken: Taken): Pending<Admission<R> | undefined> {
     if (isOne(taken)) {
-      return follow(this.limiter.limit(taken.name, callOptions(taken)) as Pending<Decision>, (decided) =>
+      return follow(this.limiter.limit(taken.name, callOptions(taken)), (decided) =>
         this.#admission(request, incoming, [taken], decided),
       );
     }
     if (taken.length === 0) return undefined;
-    return follow(this.limiter.limitAll(taken) as Pending<AllDecision>, (decided) =>
-      this.#admission(request, incoming, taken, decided),
-    );
+    return follow(this.limiter.limitAll(taken), (decided) => this.#admission(request, incoming, taken, decided));
   }
 
   #admission(
@@ -195,7 +193,7 @@ export class Gate<R> {
     return follow(counted, (decided) => {
       const admission = new Admission(this, request, incoming, taken, decided);
       if (onDecision === undefined) return admission;
-      return follow(onDecision(admission.decision, request) as Pending<unknown>, () => admission);
+      return follow(onDecision(admission.decision, request), () => admission);
     });
   }
 
@@ -236,7 +234,7 @@ export const gate = <R, N extends string, D>(
   options: Options<R, NoInfer<N>, D>,
   setting?: string,
   decided: PerObject<true> = new WeakMap<object, true>(),
-): Gate<R> => new Gate(limiter as Limiter, options as Options<R, string, unknown>, setting, decided);
+): Gate<R> => new Gate(limiter, options, setting, decided);
 
 /** The names of the limits: a function where it is chosen for each request, absent where the limits are. */
 function givenNames({ limits, ...rule }: { readonly limits?: unknown }): unknown[] {

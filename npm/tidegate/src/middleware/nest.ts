@@ -188,7 +188,7 @@ export class RateLimitModule {
   static forRoot<N extends string>(options: NestModuleOptions<N> & { global?: boolean | undefined }): DynamicModule {
     const { global, ...rest } = options;
     const { limiter, ...guarded } = rest;
-    rateLimitGuard(limiter, guarded as NestOptions<N>);
+    rateLimitGuard(limiter, guarded);
     return moduleOf({ provide: OPTIONS, useValue: rest }, [], global);
   }
 

@@ -79,8 +79,7 @@ export function rateLimitAction<N extends string, A extends unknown[], T, D = Ac
   options: ActionOptions<A, NoInfer<N>, D>,
   action: (...args: A) => Promise<T>,
 ): (...args: A) => Promise<T | D> {
-  const { requestHeaders, ...rest } = optionsOf(options);
-  const given = rest as Options<ActionCall<A>, N, (call: ActionCall<A>, denial: Denial) => Pending<D>>;
+  const { requestHeaders, ...given } = optionsOf(options);
   checkAddressable(given);
   checkHandler("action", action);
   if (requestHeaders !== undefined && typeof requestHeaders !== "function")
@@ -115,8 +114,7 @@ export function rateLimitAction<N extends string, A extends unknown[], T, D = Ac
 function checkAddressable<R, N extends string, D>(options: Options<R, N, D>): void {
   const { client, limits } = optionsOf(options);
   if (client?.trust !== undefined || client?.header !== undefined) return;
-  const rules: readonly Rule<R, N>[] =
-    limits === undefined ? [options as Rule<R, N>] : Array.isArray(limits) ? (limits as Rule<R, N>[]) : [];
+  const rules: readonly Rule<R, N>[] = limits === undefined ? [options] : Array.isArray(limits) ? limits : [];
   if (rules.every((rule) => rule?.key !== undefined)) return;
   const rule = "{ trust: 1 } behind one proxy, or { header: … }; or give a `key`: Next.js reports no address";
   throw new InputError("client", rule, client);

@@ -120,7 +120,7 @@ function compileKey<R>(
     const rule = "a string that is not empty, from the key function; for anonymous clients return clientIp(request)";
     throw new InputError("key", rule, found);
   };
-  return (request) => follow(key(request) as Pending<unknown>, checked);
+  return (request) => follow(key(request), checked);
 }
 
 /** What a request takes: from one limit, or from several all or nothing; of none, it is not limited. */

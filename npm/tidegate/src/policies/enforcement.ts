@@ -81,7 +81,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
   override limit(name: string, options?: LimitOptions): Answer<S, Decision> {
     const how = enforcementOf(options?.config);
     if (options === undefined || how === undefined) return super.limit(name, options as LimitOptions);
-    const decided = super.limit(name, silent(options)) as Pending<Decision>;
+    const decided = super.limit(name, silent(options));
     // Now: a caller may use its object again.
     const request = requestOf(name, options);
     const enforced = follow(decided, (decision) => {
@@ -95,7 +95,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
   override check(name: string, options?: LimitOptions): Answer<S, Decision> {
     const how = enforcementOf(options?.config);
     if (options === undefined || how?.shadow !== true) return super.check(name, options as LimitOptions);
-    const decided = super.check(name, silent(options)) as Pending<Decision>;
+    const decided = super.check(name, silent(options));
     return follow(decided, shadowed) as Answer<S, Decision>;
   }
 

@@ -146,7 +146,7 @@ class Swaps<Version> {
       const due = deadline ?? { at: Infinity };
       due.why = NOT_SENT;
       const since = performance.now();
-      const call = { body, now, deadline: due, since, resolve: resolve as Waiting["resolve"], reject };
+      const call = { body, now, deadline: due, since, resolve, reject };
       const [id] = ids;
       const open = ids.length === 1 ? this.#open.get(id as string) : undefined;
       if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);

@@ -84,7 +84,7 @@ export function fastifyRateLimitStore<S extends Store>(
     incr(key: string, callback: Callback, window: number, most = 0): void {
       // Version 9 passes `max` and `ban` in these places; its window is a number in the settings.
       const old = typeof this.#window === "number" && (this.#window !== window || most < 0);
-      const [timeWindow, max] = old ? [this.#window as number, window] : [window, most];
+      const [timeWindow, max] = old ? [this.#window, window] : [window, most];
       answer(() => {
         const [counted, period, stretched] = this.#target(key, timeWindow);
         return stretched === undefined

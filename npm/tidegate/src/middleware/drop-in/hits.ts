@@ -3,7 +3,6 @@ import { MAX_COUNT } from "../../engine/generated/bounds.ts";
 import type { Limiter } from "../../limiter/limiter.ts";
 import type { Answer } from "../../limiter/options.ts";
 import { InputError } from "../../limit/errors.ts";
-import type { Decision } from "../../limit/decision.ts";
 import type { MemoryStore } from "../../stores/memory.ts";
 import type { Store } from "../../stores/contract.ts";
 import { follow, type Pending } from "../../limit/pending.ts";
@@ -31,7 +30,7 @@ export class HitCounter<S extends Store> {
   /** Counts one hit, also beyond the other package's limit. */
   hit(key: string, period: number): Pending<Hits> {
     if (period === 0) return this.#pending({ totalHits: 1, resetTime: new Date(Date.now()) });
-    return follow(this.#limiter.charge(this.name, target(key, period)) as Pending<Decision>, (decision) => {
+    return follow(this.#limiter.charge(this.name, target(key, period)), (decision) => {
       // These packages have a way of their own to go on without a store (`passOnStoreError`, `skipOnError`).
       if (decision.degraded === true) throw decision.cause;
       return hits(decision, period);
@@ -41,19 +40,19 @@ export class HitCounter<S extends Store> {
   /** Takes one hit back from the current window. */
   back(key: string, period: number): Pending<void> {
     if (period === 0) return this.#pending(undefined);
-    return follow(this.#limiter.give(this.name, target(key, period)) as Pending<Decision>, () => undefined);
+    return follow(this.#limiter.give(this.name, target(key, period)), () => undefined);
   }
 
   /** The current window's hits; `undefined` where it has none. */
   read(key: string, period: number): Pending<Hits | undefined> {
     if (period === 0) return this.#pending(undefined);
-    const value = this.#limiter.getValue(this.name, target(key, period)) as Pending<{ value: number; ts: number }>;
+    const value = this.#limiter.getValue(this.name, target(key, period));
     return follow(value, (state) => (state.value >= MAX_COUNT ? undefined : hits(state, period)));
   }
 
   forget(key: string, period: number): Pending<void> {
     if (period === 0) return this.#pending(undefined);
-    return this.#limiter.reset(this.name, target(key, period)) as Pending<void>;
+    return this.#limiter.reset(this.name, target(key, period));
   }
 
   /** Forgets every key. Only where the counts are in this drop-in's own memory. */

@@ -1,6 +1,6 @@
 /** Counts hits whose windows @fastify/rate-limit prolongs. */
 import { MAX_COUNT } from "../../engine/generated/bounds.ts";
-import type { AllDecision, Decision } from "../../limit/decision.ts";
+import type { Decision } from "../../limit/decision.ts";
 import type { Limiter } from "../../limiter/limiter.ts";
 import type { Store } from "../../stores/contract.ts";
 import { BLOCK, hitKey, window } from "./algebra.ts";
@@ -33,7 +33,7 @@ export class StretchedCounter<S extends Store> {
 
   async hit(key: string, period: number, max: number, backoff: boolean): Promise<Current> {
     const counted = hitKey(key, String(period));
-    const all = (await this.#limiter.limitAll(this.#requests(counted, period, max))) as AllDecision;
+    const all = await this.#limiter.limitAll(this.#requests(counted, period, max));
     if (all.degraded === true) throw all.cause;
     const [hits, over, block] = all.decisions as [Decision, Decision, Decision];
     if (all.ok) return { current: -hits.value, ttl: hits.ts + period - hits.now };
@@ -58,7 +58,7 @@ export class StretchedCounter<S extends Store> {
   async read(key: string, period: number, max: number): Promise<Current> {
     const counted = hitKey(key, String(period));
     const requests = this.#requests(counted, period, max).map((request) => ({ ...request, count: 0 }));
-    const all = (await this.#limiter.checkAll(requests)) as AllDecision;
+    const all = await this.#limiter.checkAll(requests);
     if (all.degraded === true) throw all.cause;
     const [hits, over, block] = all.decisions as [Decision, Decision, Decision];
     if (!block.ok) return { current: max + MAX_COUNT - over.value, ttl: -block.value };

@@ -1,5 +1,5 @@
 /** The storage for @nestjs/throttler. */
-import type { AllDecision, Decision } from "../../limit/decision.ts";
+import type { Decision } from "../../limit/decision.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { Store } from "../../stores/contract.ts";
 import { BLOCK, hitKey, wholePeriod, window } from "./algebra.ts";
@@ -58,7 +58,7 @@ export function throttlerStorage<S extends Store>(options: HitOptions<S> = {}): 
       const counted = hitKey(key, throttlerName, String(period));
       const hit = { name: `${name}.hits`, key: counted, reserve: true, config: window(Math.max(period, 1), limit) };
       const block = { name: `${name}.block`, key: counted, count: 0, config: BLOCK };
-      const all = (await limiter.limitAll(blockFor > 0 ? [hit, block] : [hit])) as AllDecision;
+      const all = await limiter.limitAll(blockFor > 0 ? [hit, block] : [hit]);
       if (all.degraded === true) throw all.cause;
       const [hits, blocking] = all.decisions as [Decision, Decision | undefined];
       const timeToExpire = seconds(hits.ts + period - hits.now);

@@ -58,7 +58,7 @@ export type Reply =
 /** Sends the policy: a config with every default filled in. */
 export function sent({ op, limit, key, count, reserve }: Call): WireCall {
   const { name, ...config } = limit.policy;
-  return { op, name, config: config as Config, key, count, reserve };
+  return { op, name, config, key, count, reserve };
 }
 
 export function received({ op, name, config, key, count, reserve }: WireCall): Call {
