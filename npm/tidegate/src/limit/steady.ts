@@ -40,4 +40,4 @@ export function afterWaiting(ms: number, then: () => void, unref = false, deadli
 }
 
 /** The process does not stay alive for this timer, where the host has that. */
-const unreferenced = (timer: object): void => (timer as { unref?: () => void }).unref?.();
+export const unreferenced = (timer: object): void => (timer as { unref?: () => void }).unref?.();

@@ -41,8 +41,10 @@ interface Turn {
 const ignore = (): void => {};
 
 /** Of a call that this process was too busy to send: no failure of the server, to which nothing was sent. */
-export const tooBusy = (): KeyError =>
-  new KeyError("its deadline passed before it was sent, because this process was busy; nothing was taken", false);
+export const TOO_BUSY: Error = /* @__PURE__ */ new KeyError(
+  "its deadline passed before it was sent, because this process was busy; nothing was taken",
+  false,
+);
 
 /** Of a call that waits for earlier ones. */
 export const NOT_SENT: Error = new KeyError(

@@ -4,7 +4,7 @@ import { StoreError } from "../../limit/errors.ts";
 import type { Call, Deadline } from "../contract.ts";
 import { idsOf } from "../failure.ts";
 import { overdueTimers } from "../../limit/steady.ts";
-import { tooBusy } from "../turns.ts";
+import { TOO_BUSY } from "../turns.ts";
 
 /** A call, or a reset, which deletes the row. */
 export type RowCall = Call | (Omit<Call, "op"> & { readonly op: "reset" });
@@ -101,9 +101,8 @@ export class PendingRequest {
   /** Rejects because of its deadline. */
   expire(): void {
     const { why } = this.#caller;
-    const busy = this.undelayed ? tooBusy() : undefined;
     if (why !== undefined) this.#fail(why);
-    else if (busy !== undefined) this.fail(busy.message, busy, "key");
+    else if (this.undelayed) this.fail(TOO_BUSY.message, TOO_BUSY, "key");
     else this.fail("its deadline passed, and nothing was taken");
   }
 }

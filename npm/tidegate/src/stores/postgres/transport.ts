@@ -1,6 +1,6 @@
 /** Sends statements, bounded in time, and counts those without a reply. */
 import { readable } from "../../limit/errors.ts";
-import { afterWaiting } from "../../limit/steady.ts";
+import { afterWaiting, unreferenced } from "../../limit/steady.ts";
 import { type Send, type Sent, type Statement, statement } from "./client.ts";
 import type { FunctionCall } from "./statements.ts";
 
@@ -139,7 +139,7 @@ export class Transport {
           if (isWithdrawn(sent)) giveUp(notSent());
           else cancel = afterWaiting(timeout - beforeEnd, atTimeout, true);
         }, beforeEnd);
-        (timer as { unref?: () => void }).unref?.();
+        unreferenced(timer);
         cancel = () => clearTimeout(timer);
       } else {
         cancel = afterWaiting(timeout, atTimeout, true);

@@ -7,7 +7,7 @@ import { overdueTimers } from "../../limit/steady.ts";
 import type { Deadline, Operation } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
 import { idsOf, KeyError, type Target } from "../failure.ts";
-import { tooBusy } from "../turns.ts";
+import { TOO_BUSY } from "../turns.ts";
 import type { Link } from "./clients.ts";
 import { slotOf } from "./key.ts";
 import { type Before, encode, type Reply, type Rule, readLate, readReply, SCRIPT, SCRIPT_SHA1 } from "./script.ts";
@@ -124,7 +124,7 @@ export class Pipeline {
     const mark = clock.mark();
     const entries: Entry[] = [];
     for (const entry of all) {
-      if (mark.steady >= deadlineOf(entry)) fail(entry, tooBusy());
+      if (mark.steady >= deadlineOf(entry)) fail(entry, TOO_BUSY);
       else entries.push(entry);
     }
     if (entries.length === 0) return;
