@@ -2,7 +2,8 @@
 import { decodeText, encodeText } from "../src/limit/codec.ts";
 import { Limit } from "../src/limit/limit.ts";
 import type { Call } from "../src/stores/contract.ts";
-import { type Change, type Entry, type Swappable, swapStore } from "../src/stores/swap.ts";
+import type { Change, Entry, Swappable } from "../src/stores/swap/database.ts";
+import { swapStore } from "../src/stores/swap.ts";
 
 type Found = Entry<string | undefined>;
 

@@ -18,7 +18,8 @@ import { afterWaiting } from "../limit/steady.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { connectedBy } from "./connecting.ts";
-import { type Change, type Entry, swapStore } from "./swap.ts";
+import type { Change, Entry } from "./swap/database.ts";
+import { swapStore } from "./swap.ts";
 
 /** What the store uses of a `DynamoDB` of `@aws-sdk/client-dynamodb`, by shape. */
 export interface DynamoDbLike {

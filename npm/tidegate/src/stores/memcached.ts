@@ -15,7 +15,8 @@ import * as spread from "./spread.ts";
 import { connectedBy } from "./connecting.ts";
 import { stepBy, storeOf } from "./steps.ts";
 import { combined } from "../limit/combined.ts";
-import { type Change, swapping, type Write } from "./swap.ts";
+import type { Change, Write } from "./swap/database.ts";
+import { swapping } from "./swap.ts";
 
 export type { CallbackMemcached, MemcachedLike, PromiseMemcached } from "./memcached/client.ts";
 

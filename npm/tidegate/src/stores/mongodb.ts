@@ -11,7 +11,8 @@ import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { connectedBy } from "./connecting.ts";
 import { KeyError } from "./failure.ts";
-import { type Change, swapStore } from "./swap.ts";
+import type { Change } from "./swap/database.ts";
+import { swapStore } from "./swap.ts";
 
 /** What the store uses of a `MongoClient` of the driver `mongodb`, by shape. */
 export interface MongoClientLike {

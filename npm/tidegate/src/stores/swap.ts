@@ -3,95 +3,16 @@
  * another process was faster, all of it is done again. Calls of this process on one limit and key that are made while a
  * step is out share the next one. That reads once, decides on the calls one after another, and writes once.
  */
-import type { State } from "../limit/decision.ts";
 import { messageOf, readable } from "../limit/errors.ts";
-import type { Sharding } from "../limit/shards.ts";
-import type { AsyncStore, Deadline } from "./contract.ts";
-import { idsOf, KeyError } from "./failure.ts";
-import { type Run, SLACK, Steps, storeOf, type Transaction } from "./steps.ts";
 import { overdueTimers } from "../limit/steady.ts";
+import type { AsyncStore } from "./contract.ts";
+import { idsOf, KeyError } from "./failure.ts";
+import { type Run, storeOf } from "./steps.ts";
+import { Attempt, type End } from "./swap/attempt.ts";
+import type { Swappable } from "./swap/database.ts";
+import { Trips, type TripsByKind } from "./swap/trips.ts";
+import { firstDeadline, inTime, type Until, type Waiting } from "./swap/waiting.ts";
 import { LITTLE_TIME, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
-
-/** What is stored under an identity; `value` is `undefined` where nothing is. */
-export interface Entry<Version> {
-  readonly value: unknown;
-  /** What the write compares. */
-  readonly version: Version;
-}
-
-/** What to store under an identity; `state` is `null` to delete it. */
-export interface Write {
-  readonly state: State | null;
-  /** Ms until the database may drop the entry. */
-  readonly dropIn: number;
-}
-
-/** One identity of a step. */
-export interface Change<Version> {
-  readonly id: string;
-  /** What the step has read; `undefined` where it has read nothing. */
-  readonly seen: Entry<Version> | undefined;
-  /** What it writes; `undefined` where it only reads, and what it has read must be unchanged. */
-  readonly write: Write | undefined;
-}
-
-/** Entries that others write, or that are used too often, fail alone: calls on others go on. */
-export type Busy = "entries" | "database";
-
-/** The database, as this base uses it. */
-export interface Swappable<Version> {
-  readonly name: string;
-  /** What is stored under these identities, all at one time, in their order. No result is waited for after `until`. */
-  read(ids: readonly string[], until: number): Promise<readonly Entry<Version>[]>;
-  /** Reads a stored value, or throws a `NotAState`. */
-  decode(value: unknown): State;
-  /**
-   * Writes all of it if everything that was seen is unchanged, in one atomic step, before `until`; otherwise `false`. Where
-   * the server can refuse a write that is late, it does from `first` on, the first deadline of the step's calls: what is
-   * taken after it is lost to that call.
-   */
-  swap(
-    changes: readonly Change<Version>[],
-    times: { readonly until: number; readonly first: number },
-  ): Promise<boolean>;
-  /** Whether `swap` compares every entry: what a step has not read (a reset reads nothing) is then read before it. */
-  readonly comparesAll?: boolean;
-  /**
-   * What is busy where an error means that nothing was done and another attempt may succeed: entries of the step, or the
-   * whole database. `undefined`: the error means anything else.
-   */
-  busy?(error: unknown): Busy | undefined;
-  /** Why a read or a write may have no reply while the server works, such as a lock that a write waits for. */
-  readonly unanswered?: { readonly read?: Error; readonly write: Error } | undefined;
-  /** Round trips of a step, for which the time of its calls must suffice; default 2.1: a read, a write and a little more. */
-  readonly trips?: number | undefined;
-  /** Most ms of one step, its attempts included; default 10,000. How long a caller waits is its deadline. */
-  readonly stepTimeout?: number;
-  /** Without it, a limit with `shards` is one row. */
-  readonly sharding?: Sharding | undefined;
-}
-
-interface Waiting {
-  readonly body: (steps: Steps) => Promise<unknown>;
-  readonly now: number | undefined;
-  readonly deadline: NonNullable<Deadline>;
-  /** When it was made (`performance.now()`, ms). */
-  readonly since: number;
-  resolve(result: unknown): void;
-  reject(error: unknown): void;
-}
-
-/** When a step is no longer waited for (`performance.now()`, ms): later where this process did not run at that time. */
-interface Until {
-  at: number;
-}
-
-/** When the first of these calls is no longer waited for, `until` at the latest. */
-const firstDeadline = (calls: readonly Waiting[], until: Until): number =>
-  Math.min(until.at, ...calls.map(({ deadline }) => deadline.at));
-
-/** How a call ends once its step is written. */
-type End = () => void;
 
 const STEP_TIMEOUT = 10_000;
 /** Most calls of a step: until it has decided on them, the process does nothing else. */
@@ -106,15 +27,6 @@ const TIMER_EARLY = 1;
 const TRIPS = 2.1;
 /** Ms of the longest pause between two attempts. */
 const PAUSE_MOST = 100;
-
-/** The calls whose deadline is later than `by` (`performance.now()`, ms); rejects the others. */
-function inTime(calls: readonly Waiting[], by: number, reason: Error): Waiting[] {
-  return calls.filter(({ deadline, reject }) => {
-    if (deadline.at > by) return true;
-    reject(deadline.why ?? reason);
-    return false;
-  });
-}
 
 /** The store on this database. */
 export function swapStore<Version>(database: Swappable<Version>): AsyncStore {
@@ -256,145 +168,4 @@ async function pauseAfter(refusals: number, failure: unknown, calls: readonly Wa
   const pause = Math.random() * Math.min(PAUSE_MOST, 2 ** refusals);
   if (performance.now() + pause > until.at) throw notStored;
   await new Promise((resolve) => setTimeout(resolve, pause));
-}
-
-type TripsByKind = Readonly<Record<"read" | "write", Trips>>;
-
-/** How long trips of one kind to the database take. */
-class Trips {
-  /** Ms of the last one, and of one before it that was not out when none ended. */
-  #times: readonly [number, number] = [0, 0];
-  /** When the last one ended, and when one did after none had for half of its time (`performance.now()`, ms). */
-  ended = -Infinity;
-  #resumed = -Infinity;
-  /** When the one that ended last was sent. */
-  #sent = -Infinity;
-
-  /** Ms. All that are out while none ends may wait for a connection, or for this process. */
-  get usual(): number {
-    return Math.min(...this.#times);
-  }
-
-  /** One that was sent then has ended. */
-  add(sent: number): void {
-    const now = performance.now();
-    const ms = now - sent;
-    const [last, before] = this.#times;
-    // Overtaken in less than half of its time: it waited for something of its own, as a write does for a lock.
-    if (sent < this.#sent && ms > 2 * last) return;
-    this.#sent = sent;
-    if (now - this.ended > ms / 2) {
-      this.#resumed = now;
-      this.#times = [ms, last];
-    } else this.#times = [ms, sent < this.#resumed ? before : ms];
-    this.ended = now;
-  }
-}
-
-/** One attempt of a step: reads what its calls need, decides on them, and writes that if nothing has changed meanwhile. */
-class Attempt<Version> implements Transaction {
-  readonly #database: Swappable<Version>;
-  readonly #calls: readonly Waiting[];
-  readonly #until: Until;
-  readonly #trips: TripsByKind;
-  readonly #seen = new Map<string, Entry<Version>>();
-  readonly #writes = new Map<string, Write>();
-  #reads = 0;
-  /** The error of the read that failed. */
-  #lost: { readonly error: unknown } | undefined;
-
-  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: Until, trips: TripsByKind) {
-    this.#database = database;
-    this.#calls = calls;
-    this.#until = until;
-    this.#trips = trips;
-  }
-
-  async get(id: string): Promise<State | null> {
-    if (!this.#seen.has(id)) await this.#load([id]);
-    const written = this.#writes.get(id);
-    if (written !== undefined) return written.state;
-    const { value } = this.#seen.get(id) as Entry<Version>;
-    return value === undefined ? null : this.#database.decode(value);
-  }
-
-  set(id: string, state: State, fullAt: number, now: number): void {
-    this.#writes.set(id, { state, dropIn: Math.max(fullAt - now, 0) + SLACK });
-  }
-
-  delete(id: string): void {
-    this.#writes.set(id, { state: null, dropIn: SLACK });
-  }
-
-  /**
-   * Decides on the calls in order, and returns how they end once this is written. Where the process is slow, it decides on
-   * the first calls alone, so that the rest of their time is left for the write.
-   */
-  async decide(ids: readonly string[]): Promise<End[]> {
-    if (ids.length > 1 && this.#database.sharding === undefined) await this.#load(ids);
-    const ends: End[] = [];
-    /** When it stops deciding: half of the time that is left after the first call, whose step reads. */
-    let enough = Infinity;
-    for (const call of this.#calls) {
-      if (performance.now() > enough) break;
-      ends.push(await this.#endOf(call));
-      if (ends.length === 1) enough = (performance.now() + firstDeadline(this.#calls, this.#until)) / 2;
-    }
-    return ends;
-  }
-
-  async #endOf({ body, now = Date.now(), resolve, reject }: Waiting): Promise<End> {
-    const { name, sharding } = this.#database;
-    try {
-      const result = await body(new Steps(this, name, now, sharding));
-      return () => resolve(result);
-    } catch (error) {
-      // A failure of the database is every call's; any other is of this call alone.
-      if (this.#lost !== undefined) throw this.#lost.error;
-      return () => reject(error);
-    }
-  }
-
-  /** Writes what was decided. Returns why nothing was written, where another attempt may succeed. */
-  async write(): Promise<KeyError | undefined> {
-    // One entry that was only read is what it was; several, read one by one, must have been so at one time.
-    if (this.#writes.size === 0 && this.#reads < 2) return undefined;
-    const { unanswered, comparesAll } = this.#database;
-    if (unanswered !== undefined) this.#explain(unanswered.write);
-    await overdueTimers(firstDeadline(this.#calls, this.#until));
-    const first = firstDeadline(this.#calls, this.#until);
-    if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
-    const unread = [...this.#writes.keys()].filter((id) => !this.#seen.has(id));
-    if (comparesAll === true && unread.length > 0) await this.#load(unread);
-    const ids = new Set([...this.#seen.keys(), ...this.#writes.keys()]);
-    const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
-    const sent = performance.now();
-    const isWritten = await this.#database.swap(changes, { until: this.#until.at, first });
-    this.#trips.write.add(sent);
-    if (isWritten) return undefined;
-    return new KeyError(
-      "the write was refused: others were faster, its deadline passed, or the server has no room",
-      true,
-    );
-  }
-
-  async #load(ids: readonly string[]): Promise<void> {
-    this.#reads++;
-    const { unanswered } = this.#database;
-    if (unanswered?.read !== undefined) this.#explain(unanswered.read);
-    const sent = performance.now();
-    try {
-      const entries = await this.#database.read(ids, this.#until.at);
-      this.#trips.read.add(sent);
-      for (const [i, id] of ids.entries()) this.#seen.set(id, entries[i] as Entry<Version>);
-    } catch (error) {
-      this.#lost = { error };
-      throw error;
-    }
-  }
-
-  /** Sets why the calls are late if the database does not answer. */
-  #explain(why: Error): void {
-    for (const { deadline } of this.#calls) deadline.why ??= why;
-  }
 }

@@ -5,7 +5,8 @@ import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy } from "./connecting.ts";
 import { SLACK } from "./steps.ts";
-import { type Busy, type Entry, type Swappable, swapStore } from "./swap.ts";
+import type { Busy, Entry, Swappable } from "./swap/database.ts";
+import { swapStore } from "./swap.ts";
 
 /** Settings of a store in a table. */
 export interface TableOptions {

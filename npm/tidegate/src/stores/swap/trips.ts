@@ -1,0 +1,34 @@
+/** How long trips to the database take. */
+export type TripsByKind = Readonly<Record<"read" | "write", Trips>>;
+
+/** Those of one kind. */
+export class Trips {
+  /** Ms of the last one, and of one before it that was not out when none ended. */
+  #times: readonly [number, number] = [0, 0];
+  /** When the last one ended (`performance.now()`, ms, as the times below). */
+  ended: number = -Infinity;
+  /** When one ended after none had for half of its time. */
+  #resumed: number = -Infinity;
+  /** When the one that ended last was sent. */
+  #sent: number = -Infinity;
+
+  /** Ms. All that are out while none ends may wait for a connection, or for this process. */
+  get usual(): number {
+    return Math.min(...this.#times);
+  }
+
+  /** One that was sent then has ended. */
+  add(sent: number): void {
+    const now = performance.now();
+    const ms = now - sent;
+    const [last, before] = this.#times;
+    // Overtaken in less than half of its time: it waited for something of its own, as a write does for a lock.
+    if (sent < this.#sent && ms > 2 * last) return;
+    this.#sent = sent;
+    if (now - this.ended > ms / 2) {
+      this.#resumed = now;
+      this.#times = [ms, last];
+    } else this.#times = [ms, sent < this.#resumed ? before : ms];
+    this.ended = now;
+  }
+}

@@ -1,0 +1,32 @@
+/** The calls that a step decides on, and until when they wait. */
+import type { Deadline } from "../contract.ts";
+import type { Steps } from "../steps.ts";
+
+/** A call that is not answered yet. */
+export interface Waiting {
+  readonly body: (steps: Steps) => Promise<unknown>;
+  readonly now: number | undefined;
+  readonly deadline: NonNullable<Deadline>;
+  /** When it was made (`performance.now()`, ms). */
+  readonly since: number;
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** When a step is no longer waited for (`performance.now()`, ms): later where this process did not run at that time. */
+export interface Until {
+  at: number;
+}
+
+/** When the first of these calls is no longer waited for, `until` at the latest. */
+export const firstDeadline = (calls: readonly Waiting[], until: Until): number =>
+  Math.min(until.at, ...calls.map(({ deadline }) => deadline.at));
+
+/** The calls whose deadline is later than `by` (`performance.now()`, ms); rejects the others. */
+export function inTime(calls: readonly Waiting[], by: number, reason: Error): Waiting[] {
+  return calls.filter(({ deadline, reject }) => {
+    if (deadline.at > by) return true;
+    reject(deadline.why ?? reason);
+    return false;
+  });
+}
