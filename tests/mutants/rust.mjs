@@ -33,7 +33,6 @@ export const RUST = [
   ),
   // The keys and the numbers of the WebAssembly engine.
   one("wasm", "engine.rs", ".zip(words)", ".zip(words).take(2)", "src/engine.rs"),
-  one("wasm", "engine.rs", "items.iter().position(Option::is_none)", "None", "src/engine.rs"),
   // The folder on LMDB.
   file("open.rs", "if sync != SyncMode::Always {", "if true {", SYNCS),
   file("open.rs", "Duration::from_secs(30)", "Duration::ZERO", FAULTS),

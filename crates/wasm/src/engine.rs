@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use atomic_refcell::AtomicRefCell;
+use slab::Slab;
 use tidegate_core::MAX_KEY_BYTES;
 use tidegate_table::{Digest, Limit, Member, Table};
 use tidegate_wire::{BROKEN, NUMBERS, policy};
@@ -20,8 +21,8 @@ pub(crate) struct KeyBytes(pub(crate) [u8; KEY_ROOM]);
 pub(crate) struct Engine {
     pub(crate) key: KeyBytes,
     pub(crate) numbers: [f64; NUMBERS],
-    pub(crate) limits: Vec<Option<Limit>>,
-    pub(crate) tables: Vec<Option<Table>>,
+    pub(crate) limits: Slab<Limit>,
+    pub(crate) tables: Slab<Table>,
     pub(crate) staged: Vec<Member>,
     pub(crate) pool: Vec<[f64; 2]>,
     /// A dump that was written, or that is to be restored.
@@ -34,8 +35,8 @@ pub(crate) struct Engine {
 static ENGINE: AtomicRefCell<Engine> = AtomicRefCell::new(Engine {
     key: KeyBytes([0; KEY_ROOM]),
     numbers: [0.0; NUMBERS],
-    limits: Vec::new(),
-    tables: Vec::new(),
+    limits: Slab::new(),
+    tables: Slab::new(),
     staged: Vec::new(),
     pool: Vec::new(),
     bytes: Vec::new(),
@@ -70,22 +71,6 @@ pub(crate) fn with_key<R>(key: &KeyBytes, length: u32, read: impl FnOnce(Option<
     read(copy.get(..length as usize))
 }
 
-/// Puts `item` into a free place, and returns its number.
-pub(crate) fn put<T>(items: &mut Vec<Option<T>>, item: T) -> u32 {
-    let free = items.iter().position(Option::is_none);
-    let at = free.unwrap_or(items.len());
-    if let Some(slot) = items.get_mut(at) {
-        *slot = Some(item);
-    } else {
-        items.push(Some(item));
-    }
-    at as u32
-}
-
-pub(crate) fn get<T>(items: &[Option<T>], at: u32) -> Option<&T> {
-    items.get(at as usize)?.as_ref()
-}
-
 /// The address where the host writes a key or a name: 1024 bytes, aligned to 8, and 8 more that are never read.
 #[wasm_bindgen]
 #[must_use]
@@ -110,9 +95,9 @@ pub fn limit_new(table: u32, length: u32, kind: u32) -> i32 {
             Err(status) => return -(status as i32),
         };
         let Some(name) = key_of(&engine.key, length) else { return -(BROKEN as i32) };
-        let secret = get(&engine.tables, table).map_or([0; 2], Table::secret);
+        let secret = engine.tables.get(table as usize).map_or([0; 2], Table::secret);
         let limit = Limit::new(secret, name, policy);
-        put(&mut engine.limits, limit) as i32
+        engine.limits.insert(limit) as i32
     })
 }
 
@@ -120,9 +105,7 @@ pub fn limit_new(table: u32, length: u32, kind: u32) -> i32 {
 #[wasm_bindgen]
 pub fn limit_drop(limit: u32) {
     with(|engine| {
-        if let Some(slot) = engine.limits.get_mut(limit as usize) {
-            *slot = None;
-        }
+        engine.limits.try_remove(limit as usize);
     });
 }
 
@@ -137,14 +120,5 @@ mod tests {
             with_key(&key, length as u32, |read| assert_eq!(read, key.0.get(..length)));
         }
         with_key(&key, NO_KEY, |read| assert_eq!(read, None));
-    }
-
-    #[test]
-    fn a_freed_number_is_the_next_one() {
-        let mut items = Vec::new();
-        assert_eq!([put(&mut items, 'a'), put(&mut items, 'b'), put(&mut items, 'c')], [0, 1, 2]);
-        items[1] = None;
-        assert_eq!([put(&mut items, 'd'), put(&mut items, 'e')], [1, 3]);
-        assert_eq!([1, 3, 4].map(|at| get(&items, at).copied()), [Some('d'), Some('e'), None]);
     }
 }

@@ -1,6 +1,6 @@
 //! The algebra on a state that the host keeps.
 
-use crate::engine::{get, key_of, with};
+use crate::engine::{key_of, with};
 use tidegate_core::{Outcome, State};
 use tidegate_wire::{call, policy, refuse, write_decision, write_state};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -15,7 +15,7 @@ pub(crate) fn state(value: f64, ts: f64) -> Result<Option<State>, u32> {
 #[must_use]
 pub fn start(limit: u32, length: u32) -> f64 {
     with(|engine| {
-        let Some(limit) = get(&engine.limits, limit) else { return 0.0 };
+        let Some(limit) = engine.limits.get(limit as usize) else { return 0.0 };
         limit.policy().start().unwrap_or_else(|| limit.start(key_of(&engine.key, length)))
     })
 }

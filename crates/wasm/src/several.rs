@@ -1,6 +1,6 @@
 //! Calls on several states: all or nothing, and the shards of one limit that the host keeps.
 
-use crate::engine::{get, key_of, with};
+use crate::engine::{key_of, with};
 use crate::pure::state;
 use alloc::vec::Vec;
 use tidegate_core::{Pool, check_now};
@@ -16,7 +16,7 @@ pub fn all_stage(limit: u32, length: u32, count: f64, reserve: u32) -> u32 {
         if let Err(status) = call(0.0, count, 0) {
             return status;
         }
-        let Some(limit) = get(&engine.limits, limit) else { return BROKEN };
+        let Some(limit) = engine.limits.get(limit as usize) else { return BROKEN };
         engine.staged.push(Member::new(limit, key_of(&engine.key, length), count, reserve != 0));
         0
     })
@@ -40,7 +40,7 @@ pub fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
             Ok(now) => now,
             Err(error) => return refuse(error),
         };
-        let Some(Some(table)) = engine.tables.get_mut(table as usize) else { return BROKEN };
+        let Some(table) = engine.tables.get_mut(table as usize) else { return BROKEN };
         let all = table.take_all(&staged, now, takes != 0);
         engine.pool.clear();
         for decision in &all.decisions {

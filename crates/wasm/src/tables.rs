@@ -1,6 +1,6 @@
 //! Calls on a table.
 
-use crate::engine::{SAME_KEY, get, key_of, put, with, with_key};
+use crate::engine::{SAME_KEY, key_of, with, with_key};
 use tidegate_table::Table;
 use tidegate_wire::{BROKEN, call, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -13,7 +13,7 @@ pub fn table_new(max_keys: u32) -> u32 {
     with(|engine| {
         let (words, _) = engine.key.0.as_chunks::<8>();
         let secret = [words[0], words[1]].map(u64::from_le_bytes);
-        put(&mut engine.tables, Table::new(max_keys as usize, secret))
+        engine.tables.insert(Table::new(max_keys as usize, secret)) as u32
     })
 }
 
@@ -34,7 +34,7 @@ pub fn restore(max_keys: u32) -> i32 {
     with(|engine| {
         let bytes = core::mem::take(&mut engine.bytes);
         let table = Table::restore(max_keys as usize, &bytes);
-        table.map_or(-1, |table| put(&mut engine.tables, table) as i32)
+        table.map_or(-1, |table| engine.tables.insert(table) as i32)
     })
 }
 
@@ -43,7 +43,7 @@ pub fn restore(max_keys: u32) -> i32 {
 #[must_use]
 pub fn dump(table: u32) -> u32 {
     with(|engine| {
-        let Some(bytes) = get(&engine.tables, table).map(Table::dump) else { return BROKEN };
+        let Some(bytes) = engine.tables.get(table as usize).map(Table::dump) else { return BROKEN };
         engine.bytes = bytes;
         engine.numbers[0] = engine.bytes.as_ptr() as usize as f64;
         engine.numbers[1] = engine.bytes.len() as f64;
@@ -55,9 +55,7 @@ pub fn dump(table: u32) -> u32 {
 #[wasm_bindgen]
 pub fn table_drop(table: u32) {
     with(|engine| {
-        if let Some(slot) = engine.tables.get_mut(table as usize) {
-            *slot = None;
-        }
+        engine.tables.try_remove(table as usize);
     });
 }
 
@@ -72,7 +70,7 @@ pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: 
             Ok(call) => call,
             Err(status) => return status,
         };
-        let (Some(Some(table)), Some(limit)) = (engine.tables.get_mut(table as usize), get(&engine.limits, limit))
+        let (Some(table), Some(limit)) = (engine.tables.get_mut(table as usize), engine.limits.get(limit as usize))
         else {
             return BROKEN;
         };
@@ -89,7 +87,7 @@ pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: 
 #[wasm_bindgen]
 pub fn reset(table: u32, limit: u32, length: u32) -> u32 {
     with(|engine| {
-        let (Some(Some(table)), Some(limit)) = (engine.tables.get_mut(table as usize), get(&engine.limits, limit))
+        let (Some(table), Some(limit)) = (engine.tables.get_mut(table as usize), engine.limits.get(limit as usize))
         else {
             return BROKEN;
         };
@@ -103,7 +101,7 @@ pub fn reset(table: u32, limit: u32, length: u32) -> u32 {
 #[must_use]
 pub fn stats(table: u32) -> u32 {
     with(|engine| {
-        let Some(stats) = get(&engine.tables, table).map(Table::stats) else { return BROKEN };
+        let Some(stats) = engine.tables.get(table as usize).map(Table::stats) else { return BROKEN };
         engine.numbers[0] = stats.keys as f64;
         engine.numbers[1] = stats.max_keys as f64;
         engine.numbers[2] = stats.evicted as f64;
