@@ -87,7 +87,13 @@ export const CALLERS = [
   one("client/fetch.ts", '=== "false") return false;', '=== "never") return false;', FETCH),
   one("client/fetch.ts", "FIRST_WAIT * 2 ** attempt", "FIRST_WAIT", FETCH),
   one("client/fetch.ts", "const wait = required ||", "const wait = required ??", RETRIES),
-  one("client/fetch.ts", "(await sharing(input, init, facts)).clone()", "await sharing(input, init, facts)", FETCH),
+  one("client/fetch.ts", "=== 0 ? response : response.clone()", "=== 0 ? response : response", FETCH),
+  one(
+    "client/fetch.ts",
+    "--flight.callers === 0 ? response : response.clone()",
+    "response.clone()",
+    client("fetch-share"),
+  ),
   one("client/fetch.ts", "Math.max(...resets)", "Math.min(...resets)", FETCH),
   one("client/fetch.ts", "Math.min(MAX_JITTER_MS, Math.max(0, longest - wait))", "MAX_JITTER_MS", EXTREMES),
   one(

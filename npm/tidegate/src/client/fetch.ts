@@ -10,7 +10,6 @@ import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf } from "./options.ts";
 import { Queues } from "./queue.ts";
 import { readRateLimit, type ServerLimits } from "./rate-limit-fields.ts";
 import { Restraint } from "./restraint.ts";
-import { singleFlight } from "./single-flight.ts";
 import { sourcesOf } from "./source.ts";
 
 /** A `fetch` that waits, with the state of its queues. */
@@ -118,12 +117,26 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     }
   }
 
-  const sharing = singleFlight(send, { key: (_input, _init, facts) => requestKeyOf(facts) });
+  /** Requests in flight that callers share, by what their response depends on. */
+  const flights = new Map<string, { readonly response: Promise<Response>; callers: number }>();
+
+  async function sharing(input: Input, init: Init | undefined, facts: Facts): Promise<Response> {
+    const key = requestKeyOf(facts);
+    let flight = flights.get(key);
+    if (flight === undefined) {
+      flight = { response: send(input, init, facts).finally(() => flights.delete(key)), callers: 0 };
+      flights.set(key, flight);
+    }
+    flight.callers++;
+    const response = await flight.response;
+    // A body for each caller, and no further one: its chunks would be kept in memory, and canceling the others would not end it.
+    return --flight.callers === 0 ? response : response.clone();
+  }
+
   return queues.shownBy(async (input: Input, init?: Init): Promise<Response> => {
     const facts = factsOf(input, init);
     const shares = share && facts.method === "GET" && facts.signal === undefined && hasOnlyKnown(init);
-    // Each caller reads a body of its own.
-    return shares ? (await sharing(input, init, facts)).clone() : send(input, init, facts);
+    return shares ? sharing(input, init, facts) : send(input, init, facts);
   });
 }
 

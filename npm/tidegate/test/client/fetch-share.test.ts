@@ -39,3 +39,22 @@ test("those of settings that fetch does not have, such as a host's own, do not",
   expect(await sentFor({ dispatcher: {} }, { dispatcher: {} })).toBe(2);
   expect(await sentFor({ cf: { cacheTtl: 1 } }, { cf: { cacheTtl: 2 } })).toBe(2);
 });
+
+test.each([1, 3])(
+  "%i callers that cancel their bodies end the request: no unread copy keeps it open",
+  async (callers) => {
+    let canceled = 0;
+    const endless = (): ReadableStream<Uint8Array> =>
+      new ReadableStream({
+        pull: (controller) => controller.enqueue(new Uint8Array(1)),
+        cancel: () => void canceled++,
+      });
+    const fetch = createFetch({ share: true, fetch: async () => new Response(endless()) });
+    const responses = await Promise.all(Array.from({ length: callers }, () => fetch(URL_)));
+    for (const { body } of responses) {
+      expect(canceled).toBe(0);
+      void body?.cancel();
+    }
+    expect(canceled).toBe(1);
+  },
+);
