@@ -20,6 +20,7 @@ const SYNC = "resilience-sync.test.ts";
 
 const LIST = [
   one("limiter/lease/lease.ts", "if (now - this.#lentAt >= this.#lending.expiry)", "if (false)", ...LEASE),
+  one("limiter/lease/lease.ts", "Math.abs(quick - this.usedAt) < this.#lending.ahead", "true", "lease/faults.test.ts"),
   one("limiter/lease/lease.ts", "now - this.#learnedAt >= this.#lending.ahead", "false", ...LEASE),
   one("limiter/lease/lease.ts", "this.#balance += lent;", "this.#balance = lent;", ...LEASE),
   one("limiter/lease/lease.ts", "mark.returns === this.#returns ? now", "true ? now", ...LEASE),

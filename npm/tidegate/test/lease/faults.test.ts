@@ -228,3 +228,35 @@ test("100 ms after a failure tokens are taken ahead again, also where this proce
   // The call was for later requests: all of these had leased tokens.
   expect(waiting).toBe(0);
 });
+
+test.each([0, -HOUR / 2])(
+  "leased tokens are lost at their expiry where this process's clock was set by %i ms",
+  async (set) => {
+    vi.useFakeTimers({ now: 10_000_000 });
+    const began = performance.now();
+    const plain = defineLimits({ hot: still(1000) }, { now: () => 10_000_000 + (performance.now() - began) });
+    let calls = 0;
+    const store = {
+      ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+      lease: { expiry: 2000 },
+      async decide({ op, count }: Call) {
+        calls++;
+        return op === "take" ? plain.limit("hot", { count }) : plain.check("hot", { count });
+      },
+    };
+    const limits = defineLimits({ hot: still(1000) }, { store: store as never });
+    const storeCalls = async (): Promise<number> => {
+      const before = calls;
+      expect(await limits.limit("hot")).toMatchObject({ ok: true });
+      return calls - before;
+    };
+    for (let i = 0; i < 50; i++) {
+      await limits.limit("hot");
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    expect(await storeCalls()).toBe(0);
+    vi.setSystemTime(Date.now() + set);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(await storeCalls()).toBe(1);
+  },
+);

@@ -70,8 +70,12 @@ export class Lease {
   decide(count: number, now: number | undefined): LeaseDecision | undefined {
     // The quicker clock may be early: a grant by it stands, a denial must hold at the latest time of the store's clock.
     if (this.#balance >= count) {
-      const spent = this.#settled(this.#state, count, now ?? this.#clock.usual() ?? Date.now());
-      if (spent?.decision.ok !== false) return spent;
+      const quick = now ?? this.#clock.usual() ?? Date.now();
+      // Where it was set back it is early by as much, and tokens that have expired would be spent after a pause.
+      if (Math.abs(quick - this.usedAt) < this.#lending.ahead) {
+        const spent = this.#settled(this.#state, count, quick);
+        if (spent?.decision.ok !== false) return spent;
+      }
     }
     return this.#settled(this.#state, count, this.now(now));
   }
