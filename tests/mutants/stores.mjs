@@ -307,6 +307,7 @@ export const STORES = [
     "Object.values((row ?? {}) as object)[0]",
     "((row ?? {}) as { answer?: unknown }).answer",
   ),
+  postgres("client.ts", "faults")("!OF_SESSION.test(String(code))", "true"),
   postgres("fault.ts", "pooler")('  "42P05": NO_PREPARE,\n', ""),
   postgres("fault.ts", "serializable", "faults")('"40001": "conflict",', ""),
   queue("executor.ts")(

@@ -7,7 +7,7 @@ import { Limit } from "tidegate/store";
 import { postgres, type PostgresStore } from "tidegate/postgres";
 import { Deadline } from "../../support/deadline.ts";
 import { busyIsNoOutage } from "../busy.ts";
-import { stock, take, withServer } from "./fixture.ts";
+import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const TIMEOUT = 100;
 /** ms, for calls whose answer the test needs. */
@@ -282,6 +282,20 @@ describe("a server that fails", () => {
     await expect(readOnly.decide(take(limit, "k"))).rejects.toMatchObject({ cause: { code: "25006" } });
     const unknown = fixture.store({}, { user: "no_such_role" });
     await expect(unknown.decide(take(limit, "k"))).rejects.toMatchObject({ cause: { code: "28000" } });
+  });
+
+  test.each([
+    ["made while the database accepted no writes", ["SET default_transaction_read_only = on"], "25006"],
+    ["left in a transaction that failed", ["BEGIN", "SELECT 1 / 0"], "25P02"],
+  ])("a connection %s is closed after one call", async (_, statements, code) => {
+    const pool = fixture.pool({ max: 1 });
+    const connection = await pool.connect();
+    for (const statement of statements) await connection.query(statement).catch(() => {});
+    connection.release();
+    const store = postgres(pool, PATIENT);
+    const limit = stock("session", 10);
+    await expect(store.decide(take(limit, code))).rejects.toMatchObject({ cause: { code } });
+    expect(await store.decide(take(limit, code))).toMatchObject({ ok: true });
   });
 });
 

@@ -222,6 +222,9 @@ const late = (): never => {
   throw new Error("no answer; its connection is closed");
 };
 
+/** The session is read-only, or in a transaction that failed: it would refuse every statement for as long as it lasts. */
+const OF_SESSION = /^25/;
+
 /**
  * A connection is taken here, and not by `pool.query`: the statement is made once there is one. An error of the statement
  * alone, such as a serialization failure, keeps the connection. `pool.query` closes it after every error.
@@ -246,8 +249,8 @@ function poolSender(pool: Pool, prepare: boolean): Send {
       try {
         return replyOf(await within(timeout, connection.query(objectOf(made, prepare)), late));
       } catch (error) {
-        failed =
-          (error as { severity?: unknown } | null | undefined)?.severity === "ERROR" ? undefined : (error ?? true);
+        const { severity, code } = Object(error) as { severity?: unknown; code?: unknown };
+        failed = severity === "ERROR" && !OF_SESSION.test(String(code)) ? undefined : (error ?? true);
         throw error;
       } finally {
         connection.removeListener("error", ignore);
