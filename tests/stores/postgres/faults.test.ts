@@ -287,13 +287,15 @@ describe("a server that fails", () => {
   test.each([
     ["made while the database accepted no writes", ["SET default_transaction_read_only = on"], "25006"],
     ["left in a transaction that failed", ["BEGIN", "SELECT 1 / 0"], "25P02"],
+    ["whose prepared statements the application has dropped", ["DISCARD ALL"], "26000"],
   ])("a connection %s is closed after one call", async (_, statements, code) => {
     const pool = fixture.pool({ max: 1 });
+    const store = postgres(pool, PATIENT);
+    const limit = stock("session", 10);
+    expect(await store.decide(take(limit, code))).toMatchObject({ ok: true });
     const connection = await pool.connect();
     for (const statement of statements) await connection.query(statement).catch(() => {});
     connection.release();
-    const store = postgres(pool, PATIENT);
-    const limit = stock("session", 10);
     await expect(store.decide(take(limit, code))).rejects.toMatchObject({ cause: { code } });
     expect(await store.decide(take(limit, code))).toMatchObject({ ok: true });
   });

@@ -222,8 +222,8 @@ const late = (): never => {
   throw new Error("no answer; its connection is closed");
 };
 
-/** The session is read-only, or in a transaction that failed: it would refuse every statement for as long as it lasts. */
-const OF_SESSION = /^25/;
+/** The session is read-only, in a transaction that failed, or without its prepared statements: each call on it would fail. */
+const OF_SESSION = /^2[56]/;
 
 /**
  * A connection is taken here, and not by `pool.query`: the statement is made once there is one. An error of the statement
