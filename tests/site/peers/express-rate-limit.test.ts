@@ -1,11 +1,21 @@
 /** express-rate-limit behaves as the site's page says. */
+import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import express from "express";
-import { MemoryStore, type Options, rateLimit as expressRateLimit, type Store } from "express-rate-limit";
-import { describe, expect } from "vitest";
+import {
+  ipKeyGenerator,
+  MemoryStore,
+  type Options,
+  rateLimit as expressRateLimit,
+  type Store,
+} from "express-rate-limit";
+import { describe, expect, test } from "vitest";
+import { clientIp } from "../../../npm/tidegate/src/http/index.ts";
 import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
 import { rateLimit } from "../../../npm/tidegate/src/middleware/express.ts";
 import { transactional } from "../../../npm/tidegate/src/stores/index.ts";
+import { root } from "../../readme/blocks.ts";
 import { refused, suite } from "./rows.ts";
 
 const six = { kind: "token bucket", rate: 6, period: MINUTE } as const;
@@ -106,12 +116,35 @@ describe("express-rate-limit", () => {
     "the body of a denial": async () => {
       const there = await statuses(expressRateLimit({ ...settings, validate: false }), 3);
       expect(await there.last.text()).toBe("Too many requests, please try again later.");
+      expect(there.last.headers.get("Content-Type")).toContain("text/html");
       const here = await statuses(rateLimit(defineLimits({ api: six }), { name: "api" }), 7);
       expect(here.last.headers.get("Content-Type")).toBe("application/problem+json");
+      const text = await statuses(rateLimit(defineLimits({ api: six }), { name: "api", message: "slow down" }), 7);
+      expect(text.last.headers.get("Content-Type")).toContain("text/plain");
     },
     "a limit of 0": async () => {
       expect((await statuses(expressRateLimit({ ...settings, limit: 0, validate: false }), 1)).statuses).toEqual([429]);
       expect(refused(() => defineLimits({ api: { ...six, rate: 0 } }))).toBe(true);
     },
+  });
+
+  test("`ipKeyGenerator(ip)` is `clientIp({ address: ip })`, also of the address that `trust proxy` found", async () => {
+    const page = readFileSync(join(root, "npm/site/migrate/express-rate-limit.md"), "utf8");
+    expect(page).toContain("| `ipKeyGenerator(ip)` | `clientIp({ address: ip })` of `tidegate/http` |");
+    const keys: string[][] = [];
+    const app = express().set("trust proxy", 1);
+    app.use(({ ip = "" }, response) => {
+      keys.push([ipKeyGenerator(ip), clientIp({ address: ip })]);
+      response.end();
+    });
+    const listening = app.listen(0, "127.0.0.1");
+    await new Promise((resolve) => listening.once("listening", resolve));
+    const { port } = listening.address() as AddressInfo;
+    for (const client of ["192.0.2.7", "2001:db8:0:1234::1"])
+      await fetch(`http://127.0.0.1:${port}/`, { headers: { "X-Forwarded-For": client } });
+    listening.closeAllConnections();
+    listening.close();
+    const expected = ["192.0.2.7", "2001:db8:0:1200::/56"];
+    expect(keys).toEqual(expected.map((key) => [key, key]));
   });
 });
