@@ -1,13 +1,24 @@
 import "reflect-metadata";
 import type { IncomingMessage } from "node:http";
-import { Controller, Get, HttpException, type INestApplication, Module, Req, Res } from "@nestjs/common";
-import { NestFactory } from "@nestjs/core";
+import {
+  Controller,
+  type ExecutionContext,
+  Get,
+  HttpException,
+  type INestApplication,
+  Module,
+  Req,
+  Res,
+  UseGuards,
+} from "@nestjs/common";
+import { APP_GUARD, NestFactory } from "@nestjs/core";
 import { FastifyAdapter, type NestFastifyApplication } from "@nestjs/platform-fastify";
 import { expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import {
   type NestOptions,
   RateLimit,
+  RateLimitGuard,
   rateLimitGuard,
   RateLimitModule,
   SkipRateLimit,
@@ -118,4 +129,47 @@ test("a decorated controller has its limit on every route that is not decorated 
 test("a wrong option of a decorated route or controller stops the application's start", async () => {
   await expect(twice({ login: { name: "lgoin" } })).rejects.toThrow('did you mean "login"?');
   await expect(twice({ controller: { name: "lgoin" } })).rejects.toThrow('did you mean "login"?');
+});
+
+/** The statuses of two requests of Ada and one of Bob, on a limit of one for each user that a guard of the application finds. */
+async function ofUsers(order: "authenticates first" | "authenticates last" | "on a controller of another module") {
+  class Authenticates {
+    canActivate(context: ExecutionContext): boolean {
+      const request = context.switchToHttp().getRequest();
+      request.user = request.headers["x-user"];
+      return true;
+    }
+  }
+  class Route {
+    index(): string {
+      return "hello";
+    }
+  }
+  Get()(Route.prototype, "index", Object.getOwnPropertyDescriptor(Route.prototype, "index") as PropertyDescriptor);
+  Controller()(Route);
+  const isGlobal = order !== "on a controller of another module";
+  if (!isGlobal) UseGuards(Authenticates, RateLimitGuard)(Route);
+  class Users {}
+  Module({
+    controllers: [Route],
+    providers: isGlobal ? [{ provide: APP_GUARD, useClass: Authenticates }] : [],
+  })(Users);
+  const limiter = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const key = ({ user = "none" }: { user?: string }) => user;
+  const limited = RateLimitModule.forRoot({ limiter, name: "api", key, global: isGlobal });
+  class App {}
+  Module({ imports: order === "authenticates last" ? [limited, Users] : [Users, limited] })(App);
+  const app = await NestFactory.create(App, { logger: false, abortOnError: false });
+  await app.listen(0, "127.0.0.1");
+  const url = (await app.getUrl()).replace("[::1]", "127.0.0.1");
+  const statuses = [];
+  for (const user of ["ada", "ada", "bob"]) statuses.push((await fetch(url, { headers: { "x-user": user } })).status);
+  await app.close();
+  return statuses;
+}
+
+test("a key reads what a guard in front has found: of a module imported first, or before RateLimitGuard on a controller", async () => {
+  expect(await ofUsers("authenticates first")).toEqual([200, 429, 200]);
+  expect(await ofUsers("on a controller of another module")).toEqual([200, 429, 200]);
+  expect(await ofUsers("authenticates last")).toEqual([200, 429, 429]); // as Nest runs the guards
 });
