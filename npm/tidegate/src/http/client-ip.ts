@@ -112,6 +112,9 @@ const UNKNOWN = "unknown";
  * limits.limit("api", { key: clientIp(request, { trust: 1 }) }); // one proxy in front
  * ```
  *
+ * A framework's own setting, such as `trust proxy` of Express, is not read: `clientIp({ address: request.ip })` is the key of the
+ * address that it found.
+ *
  * Throws an `InputError` where an option is wrong, never because of a request's contents. Source: RFC 7239, section 5.2.
  */
 export function clientIp(request: ClientRequest, options: ClientIpOptions = {}): string {
