@@ -1,9 +1,10 @@
 /** Each page about another limiter lists every option of that limiter: the types of the peers complete these lists. */
+import "reflect-metadata";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RateLimitArgs, RateLimitConfig, RateLimiter } from "@convex-dev/rate-limiter";
 import type { CreateRateLimitOptions, RateLimitPluginOptions } from "@fastify/rate-limit";
-import type { ThrottlerModuleOptions, ThrottlerOptions } from "@nestjs/throttler";
+import { ThrottlerGuard, type ThrottlerModuleOptions, type ThrottlerOptions } from "@nestjs/throttler";
 import type { Ratelimit, RatelimitConfig } from "@upstash/ratelimit";
 import type { Options, RateLimitInfo, RateLimitRequestHandler } from "express-rate-limit";
 import type { HonoConfigProps } from "hono-rate-limiter";
@@ -33,6 +34,11 @@ type FlexibleOptions = Names<
   >[0]
 >;
 type FlexibleMethods = keyof (flexible.RateLimiterRedis & flexible.RateLimiterMemory & flexible.RateLimiterQueue);
+
+/** What a subclass of the throttler's guard replaces: its methods, but for Nest's own and two that convert. */
+const METHODS = Object.getOwnPropertyNames(ThrottlerGuard.prototype).filter(
+  (name) => !["constructor", "onModuleInit", "canActivate", "toNumber", "resolveValue"].includes(name),
+);
 
 const PAGES: Readonly<Record<string, readonly string[]>> = {
   "express-rate-limit": [
@@ -122,7 +128,7 @@ const PAGES: Readonly<Record<string, readonly string[]>> = {
     errorMessage: true,
     ipv6SubnetPrefix: true,
     storage: true,
-  }),
+  }).concat(METHODS),
   "rate-limiter-flexible": [
     ...all<Exclude<FlexibleOptions, "limiter">>({
       points: true,
