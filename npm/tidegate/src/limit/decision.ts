@@ -24,7 +24,7 @@ export interface Decision {
    * the first ms at which it is paid for. Absent where granted now, where no wait helps, and where the store failed.
    */
   retryAt: number | undefined;
-  /** The same as a wait, in ms from `now`. */
+  /** The same as a wait, in ms from `now`. The header `Retry-After` has seconds: `rateLimitHeaders` of `tidegate/http` writes it. */
   retryAfter: number | undefined;
   /** Epoch ms at which the limit is full again, if nothing more is taken. */
   resetAt: number;
