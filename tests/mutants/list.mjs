@@ -70,6 +70,7 @@ const LIST = [
   one("limiter/outages.ts", "if (answered) this.succeeded", "this.succeeded", "outages.test.ts"),
   one("limit/steady.ts", "late < JITTER)", "true)", "busy.test.ts"),
   one("limit/steady.ts", "late > -EARLY && ", "", "busy.test.ts"),
+  one("limit/steady.ts", "late < -FAKE || ", "", "busy.test.ts"),
   one("limit/steady.ts", "deadline.at = now + rest;", "{}", "busy.test.ts"),
   one("stores/postgres/queue.ts", "overdue(this.waiting) ?? ", "", "postgres-deadline.test.ts"),
   one("stores/postgres/queue.ts", " ?? overdue(this.#locked.requests)", "", "postgres-deadline.test.ts"),

@@ -87,6 +87,21 @@ test("a timer that fires early does not end a call before its deadline", () => {
   expect(late).toHaveBeenCalledOnce();
 });
 
+test("fake timers that do not move `performance`, as those of node:test, end a call at its deadline", async () => {
+  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
+  const store = behind(() => new Promise<never>(() => {}), "silent");
+  const limits = defineLimits(
+    { api: { kind: "token bucket", rate: 10, period: 1000 } },
+    { store, timeout: 500, log: false },
+  );
+  const decided = vi.fn();
+  void Promise.resolve(limits.limit("api")).then(decided);
+  await vi.advanceTimersByTimeAsync(499);
+  expect(decided).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(decided).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ ok: false, degraded: true }));
+});
+
 test("a step of compare-and-swap whose process did not run past the deadline writes what it has read, and calls behind it are sent", async () => {
   const { store, database } = table();
   const { read } = database;
