@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type DefaultTheme, defineConfig } from "vitepress";
+import { type DefaultTheme, defineConfig, type MarkdownRenderer } from "vitepress";
 import { FOLDERS } from "../folders.mjs";
 import { searchOptions } from "../search.mjs";
 import { describe } from "./describe.mts";
@@ -26,6 +26,18 @@ function menu(folder: string, { text, first }: { text: string; first: string[] }
   return [{ text, items: pages.map(({ text: title, link }) => ({ text: title, link })) }];
 }
 
+/** The search renders each page once more. A block of code is highlighted once. */
+function highlightOnce({ options }: MarkdownRenderer): void {
+  const { highlight } = options;
+  const highlighted = new Map<string, string>();
+  options.highlight = (...block) => {
+    const key = block.join("\0");
+    const html = highlighted.get(key) ?? highlight?.(...block) ?? "";
+    highlighted.set(key, html);
+    return html;
+  };
+}
+
 export default defineConfig({
   title: "Tidegate",
   description: "Rate limiting for JavaScript that gives the same exact answer on every host and in every store.",
@@ -43,7 +55,13 @@ export default defineConfig({
   // Cargo and Vite write these beside the pages. tests/site follows these links in the built site.
   ignoreDeadLinks: [/^\/(rust|playground)\//],
   head: [["link", { rel: "icon", type: "image/svg+xml", href: `${process.env["DOCS_BASE"] ?? "/"}mark.svg` }]],
-  markdown: { config: sourceLinks, theme: { light: "github-light-high-contrast", dark: "github-dark-default" } },
+  markdown: {
+    config: (md) => {
+      sourceLinks(md);
+      highlightOnce(md);
+    },
+    theme: { light: "github-light-high-contrast", dark: "github-dark-default" },
+  },
   vite: { build: { chunkSizeWarningLimit: 4000 } },
   themeConfig: {
     logo: "/mark.svg",
