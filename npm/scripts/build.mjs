@@ -16,7 +16,7 @@ import { consolePage } from "./console.mjs";
 import { installStart, installWorkspace } from "./install.mjs";
 import { buildAddon } from "./platforms.mjs";
 import { env, once, output, root, run, stop } from "./run.mjs";
-import { GENERATED, optimizeReplay, optimizeWasm, REPLAY, writeBare } from "./wasm.mjs";
+import { GENERATED, optimizeWasm, REPLAY, writeBare } from "./wasm.mjs";
 
 const LEAST_NODE = [20, 19];
 const WASM = "wasm32-unknown-unknown";
@@ -122,7 +122,6 @@ export async function build() {
   await consolePage();
   await javascript("tidegate-console");
   await replay;
-  await optimizeReplay();
   await javascript("tidegate-replay");
   await javascript("tidegate-serve", undefined, "cli");
   await addon;

@@ -1,4 +1,4 @@
-// The modules that crates/xtask builds: wasm-opt, then the forms in which hosts take them.
+// The modules of the engine and of policies, which crates/xtask builds: wasm-opt, then the forms in which hosts take them.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { once, root, run } from "./run.mjs";
@@ -155,18 +155,13 @@ async function toJavaScript(name) {
   console.log(`${name}, pure: ${code.length} bytes`);
 }
 
-async function optimizeLogs() {
-  await run("wasm-opt", ["-O3", ...FEATURES, `${REPLAY}/replay_bg.raw.wasm`, "-o", `${REPLAY}/replay_bg.wasm`]);
-  console.log(`replay: ${readFileSync(join(root, REPLAY, "replay_bg.wasm")).length} bytes`);
-}
-
 /** This file and the programs that it runs. */
 const TOOLS = ["npm/scripts/wasm.mjs", "node_modules/binaryen/package.json", "node_modules/esbuild/package.json"];
 
-/** Runs `make` where one of the modules in the folder changed. */
-const made = (name, place, modules, outputs, make) => {
-  const inputs = [...modules.map((module) => `${place}/${module}.raw.wasm`), ...TOOLS];
-  return once(name, { inputs, outputs: outputs.map((output) => `${place}/${output}`) }, make);
+/** Runs `make` where one of the modules changed. */
+const made = (name, modules, outputs, make) => {
+  const inputs = [...modules.map((module) => `${folder}/${module}.raw.wasm`), ...TOOLS];
+  return once(name, { inputs, outputs: outputs.map((output) => `${folder}/${output}`) }, make);
 };
 
 export async function optimizeWasm() {
@@ -174,9 +169,7 @@ export async function optimizeWasm() {
   const engine = ["glue.js", "speed-inline.ts", "small.wasm", "small-pure.js", "algebra-pure.js", ...texts];
   const policy = ["policy_bg.wasm", "policy_bg-inline.ts"];
   await Promise.all([
-    made("wasm-opt", GENERATED, ["speed", "small"], engine, optimize),
-    made("wasm-opt-policy", GENERATED, ["policy_bg"], policy, optimizePolicy),
+    made("wasm-opt", ["speed", "small"], engine, optimize),
+    made("wasm-opt-policy", ["policy_bg"], policy, optimizePolicy),
   ]);
 }
-
-export const optimizeReplay = () => made("wasm-opt-replay", REPLAY, ["replay_bg"], ["replay_bg.wasm"], optimizeLogs);

@@ -23,17 +23,19 @@ pub(crate) fn build(folder: &Path) -> Result<()> {
     for (name, options) in ENGINES {
         let mut output = bind("tidegate-wasm", options, "engine")?;
         write_types(folder, "engine", &output)?;
-        write_module(folder, name, &mut output)?;
+        write_module(folder, &format!("{name}.raw.wasm"), &mut output)?;
     }
     let mut output = bind("tidegate-policy-wasm", &["--profile", "wasm", "--config", SIZE], "policy")?;
-    write_with_glue(folder, "policy", GLUE_TEXT, &mut output)
+    write_glue(folder, "policy", GLUE_TEXT, &mut output)?;
+    write_module(folder, "policy_bg.raw.wasm", &mut output)
 }
 
-/// Writes `replay.js`, `replay.d.ts` and `replay_bg.raw.wasm`: the replay of logs. npm/scripts/wasm.mjs shrinks the
-/// module.
+/// Writes `replay.js`, `replay.d.ts` and `replay_bg.wasm`: the replay of logs. wasm-opt makes it no faster, and compressed
+/// hardly smaller.
 pub(crate) fn replay(folder: &Path) -> Result<()> {
     let mut output = bind("tidegate-replay", &["--profile", "wasm"], "replay")?;
-    write_with_glue(folder, "replay", "", &mut output)
+    write_glue(folder, "replay", "", &mut output)?;
+    write_module(folder, "replay_bg.wasm", &mut output)
 }
 
 fn bind(package: &str, options: &[&str], name: &str) -> Result<Output> {
@@ -51,14 +53,14 @@ fn bind(package: &str, options: &[&str], name: &str) -> Result<Output> {
         .context("wasm-bindgen")
 }
 
-fn write_with_glue(folder: &Path, name: &str, head: &str, output: &mut Output) -> Result<()> {
+fn write_glue(folder: &Path, name: &str, head: &str, output: &mut Output) -> Result<()> {
     let [glue, types] = [output.js(), output.ts().unwrap_or_default()].map(without_underscores);
     files::write(&folder.join(format!("{name}.js")), format!("{head}{glue}").as_bytes())?;
     files::write(&folder.join(format!("{name}.d.ts")), types.as_bytes())?;
     let module = output.wasm_mut();
     module.imports.iter_mut().for_each(|import| import.name = without_underscores(&import.name));
     module.exports.iter_mut().for_each(|export| export.name = without_underscores(&export.name));
-    write_module(folder, &format!("{name}_bg"), output)
+    Ok(())
 }
 
 /// Of the names by which module and glue find each other. Minifiers of apps shorten names that begin with an underscore,
@@ -71,6 +73,6 @@ fn write_types(folder: &Path, name: &str, output: &Output) -> Result<()> {
     files::write(&folder.join(format!("{name}.d.ts")), output.ts().unwrap_or_default().as_bytes())
 }
 
-fn write_module(folder: &Path, name: &str, output: &mut Output) -> Result<()> {
-    files::write(&folder.join(format!("{name}.raw.wasm")), &output.wasm_mut().emit_wasm())
+fn write_module(folder: &Path, file: &str, output: &mut Output) -> Result<()> {
+    files::write(&folder.join(file), &output.wasm_mut().emit_wasm())
 }
