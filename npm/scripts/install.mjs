@@ -1,5 +1,6 @@
 // What folders have dependencies of their own for: the runtimes of tests/hosts, the compilers and the test runner of
 // tests/packaging/stranger, the peers of tests/bench and the site's generator. They are large, so they are installed on demand.
+import { installer } from "./bun.mjs";
 import { env, once, run } from "./run.mjs";
 
 const NPM = ["--ignore-scripts", "--no-audit", "--no-fund"];
@@ -22,9 +23,7 @@ const install = (name, folder) =>
   once(
     `${name}-npm-ci`,
     { inputs: [`${folder}/package-lock.json`], outputs: [`${folder}/node_modules`], extra: process.version },
-    // Not `npm ci`: it refuses a lock file that lacks a platform's package which the registry does not have. The lock is
-    // followed all the same, and not written.
-    () => run("npm", ["install", "--no-save", ...NPM], { cwd: new URL(`../../${folder}/`, import.meta.url) }),
+    () => run(...installer(), { cwd: new URL(`../../${folder}/`, import.meta.url) }),
   );
 
 export const installRuntimes = async () => {

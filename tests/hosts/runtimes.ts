@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { BUN } from "../../npm/scripts/bun.mjs";
 import { absent } from "../support/absent.ts";
 import * as chromium from "../support/chromium.ts";
 
@@ -10,7 +11,6 @@ const here = fileURLToPath(new URL("./", import.meta.url));
 const { platform, arch } = process;
 const libc = platform === "linux" ? "-glibc" : "";
 const exe = platform === "win32" ? ".exe" : "";
-const system = platform === "win32" ? "windows" : platform;
 
 const inModules = (...paths: string[]): string[] => paths.map((path) => join(here, "node_modules", path));
 
@@ -34,10 +34,7 @@ const node22 = { places: inModules(`node-${platform}-${arch}/bin/node${exe}`), i
 const RUNTIMES = {
   workerd: { places: inModules("wrangler/bin/wrangler.js"), install: FROM_NPM },
   deno: { places: inModules(`@deno/${platform}-${arch}${libc}/deno${exe}`), install: FROM_NPM },
-  bun: {
-    places: inModules(`@oven/bun-${system}-${arch === "arm64" ? "aarch64" : arch}/bin/bun${exe}`),
-    install: FROM_NPM,
-  },
+  bun: { places: [BUN], install: "npm ci --ignore-scripts" },
   // For `node:sqlite`.
   node22,
   "Node.js 20.19": line(20),
