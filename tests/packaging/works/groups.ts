@@ -14,7 +14,6 @@ export const GROUPS = {
     "@rspack/cli": "2.2.8",
     "@rspack/core": "2.3.2",
     "@types/node": "20.19.43",
-    bun: "1.4.5",
     deno: "2.9.6",
     esbuild: "0.28.2",
     parcel: "2.16.4",

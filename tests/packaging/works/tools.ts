@@ -250,7 +250,7 @@ export const TOOLS: readonly Tool[] = [
     [
       "parcel build parcel.html --no-source-maps --no-cache --no-content-hash --dist-dir dist --log-level error && mv dist/*.js built.js",
     ],
-    { page: "built.js" },
+    { page: "built.js", files: { "package.json": '{ "@parcel/resolver-default": { "packageExports": true } }' } },
   ),
   program("Vitest 4", "a test file, limits in memory", `vitest run vitest.test.mjs && echo "${ANSWERS}"`),
   program("Bun 1.4, bundle", "for Node.js", "$BUN build server.mjs --target=node --outfile=out.mjs", alone("out.mjs")),

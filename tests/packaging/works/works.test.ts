@@ -1,15 +1,16 @@
 /** The packed tarball in the tools that people build and run JavaScript with: builds and runs every row of `tools.ts`. */
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { here, packageOf } from "../../../npm/tidegate/src/engine/addon.ts";
 import { type Browser, findChromium, INSTALL, launch } from "../../support/chromium.ts";
+import { BUN } from "../../../npm/scripts/bun.mjs";
 import { watch } from "../../../npm/scripts/watch.mjs";
 import { freePort } from "../../support/ports.ts";
 import { Program } from "../../support/processes.ts";
 import { serve } from "../../support/site.ts";
 import { install, type Installed } from "../installed.ts";
-import { folderOf } from "./folder.ts";
+import { add, addTidegate, folderOf } from "./folder.ts";
 import { GROUPS } from "./groups.ts";
 import { LAST_RUN, type Row, rowOf } from "./results.ts";
 import { ANSWERS, type Tool, TOOLS } from "./tools.ts";
@@ -47,42 +48,21 @@ const environment = (group: string, node?: string): NodeJS.ProcessEnv => {
     ...env,
     PATH: [...programs, env["PATH"]].join(delimiter),
     CI: "1",
-    BUN: "../node_modules/@oven/bun-linux-x64/bin/bun",
+    BUN,
     NO_COLOR: "1",
     NEXT_TELEMETRY_DISABLED: "1",
     DO_NOT_TRACK: "1",
   };
 };
 
-/** Installs packages, unless the folder has these already. */
-async function add(packages: readonly (readonly [string, string])[], name: string): Promise<string> {
-  const folder = folderOf(name);
-  // Parcel reads its setting where the lock file is.
-  const parcel = { "@parcel/resolver-default": { packageExports: true } };
-  const manifest = JSON.stringify({ private: true, dependencies: Object.fromEntries(packages), ...parcel });
-  const done = join(folder, "installed");
-  if (existsSync(done) && readFileSync(done, "utf8") === manifest) return folder;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "package.json"), manifest);
-  // Bun, Deno and pnpm bring their programs as packages of the platform, and need no script.
-  await shell("npm install --no-audit --no-fund --ignore-scripts --prefer-offline", folder, environment(name));
-  writeFileSync(done, manifest);
-  return folder;
-}
-
-/** Installs a group's packages, and the tarball beside them as npm unpacks it. */
+/** Installs a group's packages, and the tarball. */
 async function prepare(group: keyof typeof GROUPS): Promise<string> {
   const packages = Object.entries<string>(GROUPS[group]);
   const isNode = ([name]: readonly [string, string]): boolean => name.startsWith("node-");
   // A Node.js is large, and groups have the same: each has a folder of its own.
-  for (const node of packages.filter(isNode)) await add([node], node[0]);
-  const folder = await add(
-    packages.filter((each) => !isNode(each)),
-    group,
-  );
-  const place = join(folder, "node_modules/tidegate");
-  rmSync(place, { recursive: true, force: true });
-  cpSync(join(user.folder, "node_modules/tidegate"), place, { recursive: true });
+  for (const node of packages.filter(isNode)) await add(node[0], Object.fromEntries([node]));
+  const folder = await add(group, Object.fromEntries(packages.filter((each) => !isNode(each))));
+  addTidegate(folder, user);
   return folder;
 }
 
