@@ -81,7 +81,7 @@ export const FULL_RUN_PLATFORMS = ["linux-x64-musl", "darwin-arm64"];
 const platforms = () => buildPlatforms(FULL_RUN_PLATFORMS);
 const rust = (name, packages, options) =>
   output("cargo", ["nextest", "--version"]) === undefined
-    ? cargo(name, `cargo test --all-targets --no-fail-fast${packages}`, options)
+    ? cargo(name, `cargo test --tests --no-fail-fast${packages}`, options)
     : { ...cargo(name, `cargo nextest run --no-fail-fast${packages}`, options), counts: "nextest" };
 
 /** Cargo keeps what an earlier dry run unpacked and compiled under the same version, and would use that again. */
