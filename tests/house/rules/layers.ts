@@ -173,7 +173,7 @@ const CRATES: Readonly<Record<string, readonly string[]>> = {
   policy: ["tidegate-core", "serde", "serde_json", "strsim", "wasm-bindgen"],
   "policy-wasm": ["tidegate-policy", "serde-wasm-bindgen", "js-sys", "talc", "wasm-bindgen"],
   wire: ["tidegate-core", "tidegate-table"],
-  wasm: ["tidegate-core", "tidegate-table", "tidegate-wire", "atomic_refcell", "talc", "wasm-bindgen"],
+  wasm: ["tidegate-core", "tidegate-table", "tidegate-wire", "atomic_refcell", "slab", "talc", "wasm-bindgen"],
   file: ["tidegate-core", "tidegate-table", "heed", "libc", "rustix", "xxhash-rust"],
   // The second opinion must not share a line with the first.
   oracle: ["num-bigint", "num-integer", "num-rational", "num-traits", "serde_json", "xxhash-rust"],
