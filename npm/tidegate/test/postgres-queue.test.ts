@@ -124,7 +124,9 @@ test("a call on one locked row waits for its lock, also behind a call on several
   for (const { reject } of sent) reject(new Error("gone"));
 });
 
-test("more calls may wait than a function takes arguments, as two of limitMany are, also on a locked row", async () => {
+test("more calls may wait than a function takes arguments, as two of limitMany are, also on a locked row", {
+  timeout: 300_000,
+}, async () => {
   const { call, several, expected } = open();
   void several(["a", "b"]);
   for (let i = 0; i < 150_000; i++) void call("a");
