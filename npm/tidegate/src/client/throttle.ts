@@ -92,7 +92,9 @@ function queued<T, A extends unknown[], R>(
   check("fn", fn, FUNCTION);
   checkOptions(options);
   const { clock = systemClock(), maxQueued = DEFAULT_QUEUED, count: countOf, priority: priorityOf } = options;
-  const semaphore = semaphoreOf(options.concurrency);
+  // Read once, as it is checked once: the caller may change its object.
+  const { key: keyOf, signal: signalOf, maxWait = Infinity, concurrency } = options;
+  const semaphore = semaphoreOf(concurrency);
   const sources = sourcesBy?.(() => clock.now());
   const queues = new Queues((key) => ({ clock, maxQueued, semaphore, source: sources?.(key) }));
 
@@ -101,10 +103,10 @@ function queued<T, A extends unknown[], R>(
     const priority =
       turn.priority ??
       (typeof priorityOf === "function" ? check("priority", priorityOf(...args), PRIORITY) : priorityOf);
-    const key = turn.key ?? (options.key === undefined ? undefined : check("key", options.key(...args), STRING));
-    const signal = turn.signal ?? options.signal?.(...args);
+    const key = turn.key ?? (keyOf === undefined ? undefined : check("key", keyOf(...args), STRING));
+    const signal = turn.signal ?? signalOf?.(...args);
     if (signal !== undefined) check("signal", signal, SIGNAL);
-    const notAfter = clock.now() + msOf(turn.maxWait ?? options.maxWait ?? Infinity);
+    const notAfter = clock.now() + msOf(turn.maxWait ?? maxWait);
     const settings = { count: count ?? 1, priority: priority ?? DEFAULT_PRIORITY, signal, notAfter };
     return queues.get(key).run(settings, () => fn.apply(self, args));
   }

@@ -125,6 +125,16 @@ test("with `maxWait: 0` a call that need not wait runs, though the clock goes on
   }
 });
 
+test("what the caller changes in its object of options later holds for no call", async () => {
+  const clock = fakeClock(START);
+  const options = { clock, maxWait: 250 };
+  const throttled = throttle((name: string) => name, spaced, options);
+  options.maxWait = 0;
+  const ends = ["a", "b"].map((name) => noted(clock, throttled(name)));
+  await clock.pass(SECOND);
+  expect(await Promise.all(ends)).toEqual(["a 0", "b 100"]);
+});
+
 test("`concurrent` rejects a call that has no place by `maxWait`", async () => {
   const clock = fakeClock(START);
   let end = (): void => undefined;
