@@ -22,6 +22,8 @@ export async function add(group: string, dependencies: object): Promise<string> 
   const manifest = JSON.stringify({ private: true, dependencies });
   const done = join(folder, "installed");
   if (existsSync(done) && readFileSync(done, "utf8") === manifest) return folder;
+  // A lock file or packages that are left from another manifest would be found.
+  rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "package.json"), manifest);
   await promisify(execFile)(...installer(), { cwd: folder });
