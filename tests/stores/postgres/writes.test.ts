@@ -74,15 +74,15 @@ test.each([
     GRANT USAGE ON SCHEMA "${schema}" TO limited; GRANT SELECT, INSERT, UPDATE, DELETE ON ${table} TO limited;
     ${obstacle.replaceAll(" ON t ", ` ON ${table} `).replace("TABLE t ", `TABLE ${table} `)}`);
   const store = fixture.store({ schema }, { user: "limited", statement_timeout: 5000 });
-  // Of row-level security, newer servers say so themselves in a write that inserts or updates.
-  const named = /a trigger .* row-level security|^new row violates row-level security/;
-  const cause = { message: expect.stringMatching(named) };
-  const error = { code: "TIDEGATE_STORE", message: expect.stringContaining("row-level security"), cause };
-  await expect(store.decide(take(limit, keys[0]))).rejects.toMatchObject(error);
-  await expect(store.decide(take(limit, keys[0], 1, { reserve: true }))).rejects.toMatchObject(error);
-  await expect(store.decideAll(keys.map((key) => take(limit, key)))).rejects.toMatchObject(error);
+  const ours = /a trigger .* row-level security/;
+  // PostgreSQL 15.20 refuses an upsert under row-level security itself.
+  const upsert = what.startsWith("row-level") ? new RegExp(`${ours.source}|violates row-level security`) : ours;
+  const error = (message: RegExp) => ({ code: "TIDEGATE_STORE", message: expect.stringMatching(message) });
+  await expect(store.decide(take(limit, keys[0]))).rejects.toMatchObject(error(ours));
+  await expect(store.decide(take(limit, keys[0], 1, { reserve: true }))).rejects.toMatchObject(error(upsert));
+  await expect(store.decideAll(keys.map((key) => take(limit, key)))).rejects.toMatchObject(error(upsert));
   const sql = `SELECT ok FROM "${schema}".decide('take', 'k', '${keys[0]}', 1e-9, ${2 ** 40}, 10)`;
-  await expect(fixture.pool({ user: "limited", statement_timeout: 5000 }).query(sql)).rejects.toThrow(named);
+  await expect(fixture.pool({ user: "limited", statement_timeout: 5000 }).query(sql)).rejects.toThrow(upsert);
 });
 
 test.each([
