@@ -72,8 +72,8 @@ const LIST = [
   one("limit/steady.ts", "late > -EARLY && ", "", "busy.test.ts"),
   one("limit/steady.ts", "late < -FAKE || ", "", "busy.test.ts"),
   one("limit/steady.ts", "deadline.at = now + rest;", "{}", "busy.test.ts"),
-  one("stores/postgres/queue.ts", "overdue(this.waiting) ?? ", "", "postgres-deadline.test.ts"),
-  one("stores/postgres/queue.ts", " ?? overdue(this.#locked.requests)", "", "postgres-deadline.test.ts"),
+  one("stores/postgres/queue.ts", "overdue(this.#waiting) ?? ", "", "postgres-deadline.test.ts"),
+  one("stores/postgres/queue.ts", " ?? overdue(this.#onLocked)", "", "postgres-deadline.test.ts"),
   one("stores/postgres/queue.ts", "rows.find((id) => alone.has(id))", "rows[0]", "postgres-queue.test.ts"),
   one("stores/postgres/executor.ts", "      await overdue(next.requests);\n", "", "postgres-deadline.test.ts"),
   one(

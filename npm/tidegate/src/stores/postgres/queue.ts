@@ -22,58 +22,140 @@ const MOST_ROWS = 10_000;
 const LOCKED = "the row is locked by another transaction";
 
 export class Queue {
-  readonly #locked = new LockedRows(this);
-  readonly executor: Executor;
-  /** The requests on rows that are not locked. */
-  waiting: PendingRequest[] = [];
-  readonly out: Out = new Out();
+  readonly #options: QueueOptions;
+  readonly #executor: Executor;
+  readonly #out = new Out();
+  readonly #locked = new LockedRows();
+  /** The requests on locked rows, and the others, each in their order. */
+  #onLocked: PendingRequest[] = [];
+  #waiting: PendingRequest[] = [];
+  /** Whether those on locked rows have a statement out, or pause as it could be of none. */
+  #isTrying = false;
+  /** Whether the last statement of all was on locked rows. */
+  #wasOnLocked = false;
   #scheduled = false;
 
-  constructor(readonly options: QueueOptions) {
-    this.executor = new Executor(options, (...found) => this.#locked.separate(...found));
+  constructor(options: QueueOptions) {
+    this.#options = options;
+    this.#executor = new Executor(options, (...found) => this.#separate(...found));
   }
 
   add(pending: PendingRequest): void {
-    pending.undelayed = this.out.statements === 0;
-    if (!this.#locked.join(pending)) this.waiting.push(pending);
-    if (this.out.statements < this.options.statements) this.schedule();
+    pending.undelayed = this.#out.statements === 0;
+    if (!this.#takeLocked(pending)) this.#waiting.push(pending);
+    if (this.#out.statements < this.#options.statements) this.#schedule();
   }
 
-  schedule(): void {
+  #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
     queueMicrotask(async () => {
-      await (overdue(this.waiting) ?? overdue(this.#locked.requests));
+      await (overdue(this.#waiting) ?? overdue(this.#onLocked));
       this.#scheduled = false;
-      this.send();
+      this.#send();
     });
   }
 
-  send(): void {
-    const { statements, batch } = this.options;
-    while (this.out.statements < statements) {
-      if (this.#locked.send()) continue;
-      if (this.waiting.length === 0) return;
+  #send(): void {
+    const { statements, batch } = this.#options;
+    while (this.#out.statements < statements) {
+      if (this.#sendLocked()) continue;
+      if (this.#waiting.length === 0) return;
       // An even share for each statement: a small one costs as much as a large one, so few wait for the next.
-      const share = (this.waiting.length + this.out.requests) / statements;
-      if (this.out.statements > 0 && this.waiting.length < share / 2) return;
-      this.waiting = stillWaiting(this.waiting);
-      const next = select(this.waiting, Math.min(batch, Math.max(LEAST_SHARE, Math.ceil(share))), this.out.rows);
+      const share = (this.#waiting.length + this.#out.requests) / statements;
+      if (this.#out.statements > 0 && this.#waiting.length < share / 2) return;
+      this.#waiting = stillWaiting(this.#waiting);
+      const next = select(this.#waiting, Math.min(batch, Math.max(LEAST_SHARE, Math.ceil(share))), this.#out.rows);
       if (next === undefined) return;
-      this.waiting = next.left;
-      void this.execute(next);
+      this.#waiting = next.left;
+      void this.#execute(next.batch);
     }
   }
 
-  /** Carries out a selection. `lock`: ms for a lock, where the rows are locked. */
-  async execute({ batch }: Selection, lock?: number): Promise<void> {
+  /** Carries out these requests. `lock`: ms for a lock, where the rows are locked. */
+  async #execute(batch: readonly PendingRequest[], lock?: number): Promise<void> {
     for (const pending of batch) pending.undelayed = false;
     try {
-      await this.out.during(batch, () => this.executor.execute(batch, lock));
+      await this.#out.during(batch, () => this.#executor.execute(batch, lock));
     } finally {
       // After the callers that just got their replies have made their next calls.
-      this.schedule();
+      this.#schedule();
     }
+  }
+
+  /** Takes the requests of a statement that are on these locked rows, and those that wait behind them; returns the others. */
+  #separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[] {
+    if (ids.size === 0) return [...requests];
+    for (const id of ids) this.#locked.noteLocked(id, cause);
+    const later = this.#onLocked.splice(0);
+    const others = requests.filter((pending) => !this.#takeLocked(pending));
+    this.#onLocked = this.#onLocked.concat(later);
+    this.#waiting = this.#waiting.filter((pending) => !this.#takeLocked(pending));
+    return others;
+  }
+
+  /** Takes a request on a locked row. `false`: it can leave with others, as a read with no request before it. */
+  #takeLocked(pending: PendingRequest): boolean {
+    const { ids, reads } = pending;
+    const id = ids.find((id) => this.#locked.rows.has(id));
+    if (id === undefined || (reads && !this.#onLocked.some((earlier) => earlier.ids.includes(id)))) return false;
+    this.#onLocked.push(pending);
+    pending.undelayed = false;
+    pending.failAtDeadline(LOCKED, this.#locked.rows.get(id)?.cause);
+    return true;
+  }
+
+  /** Sends requests on locked rows, one statement at a time, where some can be and a statement is left for them. */
+  #sendLocked(): boolean {
+    const isOthersTurn = this.#options.statements === 1 && this.#wasOnLocked && this.#waiting.length > 0;
+    this.#wasOnLocked = false;
+    if (this.#onLocked.length === 0 || this.#isTrying || isOthersTurn) return false;
+    this.#onLocked = stillWaiting(this.#onLocked);
+    const ready = this.#onLocked.filter(({ ids }) => !ids.some((id) => this.#out.rows.has(id)));
+    this.#wasOnLocked = ready.length > 0;
+    if (this.#wasOnLocked) void this.#tryLocked(ready);
+    return this.#wasOnLocked;
+  }
+
+  async #tryLocked(ready: readonly PendingRequest[]): Promise<void> {
+    this.#isTrying = true;
+    const begun = performance.now();
+    const next = await this.#selectLocked(ready);
+    if (next === undefined) {
+      this.#schedule();
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    } else {
+      const sent = new Set(next.batch);
+      this.#onLocked = this.#onLocked.filter((pending) => !sent.has(pending));
+      await this.#execute(next.batch, next.lock);
+      for (const { ids } of sent) for (const id of ids) this.#locked.noteFree(id, begun);
+    }
+    const isLocked = ({ ids }: PendingRequest): boolean => ids.some((id) => this.#locked.rows.has(id));
+    this.#waiting = this.#onLocked.filter((pending) => !isLocked(pending)).concat(this.#waiting);
+    this.#onLocked = this.#onLocked.filter(isLocked);
+    this.#isTrying = false;
+    this.#schedule();
+  }
+
+  /** Selects those whose rows are free by now; where none is, those on the row that was tried longest ago, to wait for it. */
+  async #selectLocked(ready: readonly PendingRequest[]): Promise<(Selection & { readonly lock: number }) | undefined> {
+    const { statements, batch } = this.#options;
+    const on = new Set(ready.flatMap(({ ids }) => ids));
+    const rows = [...this.#locked.rows.keys()].filter((id) => on.has(id));
+    // A request on several rows never waits for a lock: meanwhile it would lock the others.
+    const mayWait = statements === 1 ? [] : ready.filter(({ ids }) => ids.length === 1);
+    const alone = new Set(mayWait.flatMap(({ ids }) => ids));
+    const first = rows.find((id) => alone.has(id));
+    const ofFirst = mayWait.filter(({ ids }) => ids[0] === first);
+    let free: readonly PendingRequest[] = [];
+    if (ofFirst.length < ready.length) {
+      const locked = await this.#out.during([], () => this.#executor.lockedIds(ready));
+      for (const id of rows) if (locked?.has(id) !== false) this.#locked.noteLocked(id);
+      if (locked !== undefined) free = ready.filter(({ ids }) => !ids.some((id) => locked.has(id)));
+    }
+    const lock = free.length === 0 ? MOST_LOCK_WAIT : statements === 1 ? SHORT_LOCK_WAIT : LOCK_WAIT;
+    const next = select(free.length === 0 ? ofFirst : free, batch, this.#out.rows);
+    return next && { ...next, lock };
   }
 }
 
@@ -84,114 +166,27 @@ interface LockedRow {
   readonly cause: unknown;
 }
 
-/** The requests on rows that another transaction has locked, and what sends them: one statement at a time. */
+/** The rows that other transactions have locked, as far as this process has seen. */
 class LockedRows {
   /** By id; those first that were tried longest ago. */
-  readonly #rows = new Map<string, LockedRow>();
-  /** In their order. */
-  requests: PendingRequest[] = [];
-  /** Whether a statement of these is out, and whether the last statement of all was one. */
-  #out = false;
-  #last = false;
-  #pause: ReturnType<typeof setTimeout> | undefined;
-
-  /** `queue`: that of the others. */
-  constructor(readonly queue: Queue) {}
-
-  /** Takes the requests on these rows, also those that wait behind them; returns the others. */
-  separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[] {
-    if (ids.size === 0) return [...requests];
-    for (const id of ids) this.#noteLocked(id, cause);
-    const later = this.requests.splice(0);
-    const others = requests.filter((pending) => !this.join(pending));
-    this.requests = this.requests.concat(later);
-    this.queue.waiting = this.queue.waiting.filter((pending) => !this.join(pending));
-    return others;
-  }
-
-  /** Takes a request on one of the rows. `false`: it can leave with others, as a read with no request before it. */
-  join(pending: PendingRequest): boolean {
-    const { ids, reads } = pending;
-    const id = ids.find((id) => this.#rows.has(id));
-    if (id === undefined || (reads && !this.requests.some((earlier) => earlier.ids.includes(id)))) return false;
-    this.requests.push(pending);
-    pending.undelayed = false;
-    pending.failAtDeadline(LOCKED, this.#rows.get(id)?.cause);
-    return true;
-  }
-
-  /** Sends requests, where some can be and a statement is left for them. */
-  send(): boolean {
-    const { statements } = this.queue.options;
-    const { rows: busy } = this.queue.out;
-    const isOthersTurn = statements === 1 && this.#last && this.queue.waiting.length > 0;
-    this.#last = false;
-    if (this.requests.length === 0 || this.#out || this.#pause !== undefined || isOthersTurn) return false;
-    this.requests = stillWaiting(this.requests);
-    const ready = this.requests.filter(({ ids }) => !ids.some((id) => busy.has(id)));
-    this.#last = ready.length > 0;
-    if (this.#last) void this.#execute(ready);
-    return this.#last;
-  }
-
-  async #execute(ready: readonly PendingRequest[]): Promise<void> {
-    this.#out = true;
-    const begun = performance.now();
-    const next = await this.#select(ready);
-    const sent = new Set(next?.batch);
-    this.requests = this.requests.filter((pending) => !sent.has(pending));
-    if (next !== undefined) await this.queue.execute(next, next.lock);
-    else {
-      this.#pause = setTimeout(() => {
-        this.#pause = undefined;
-        this.queue.schedule();
-      }, PAUSE);
-    }
-    for (const { ids } of sent) for (const id of ids) this.#noteFree(id, begun);
-    const isLocked = ({ ids }: PendingRequest): boolean => ids.some((id) => this.#rows.has(id));
-    this.queue.waiting = this.requests.filter((pending) => !isLocked(pending)).concat(this.queue.waiting);
-    this.requests = this.requests.filter(isLocked);
-    this.#out = false;
-    this.queue.schedule();
-  }
-
-  /** Selects those whose rows are free by now; where none is, those on the row that was tried longest ago, to wait for it. */
-  async #select(ready: readonly PendingRequest[]): Promise<(Selection & { readonly lock: number }) | undefined> {
-    const { statements, batch } = this.queue.options;
-    const on = new Set(ready.flatMap(({ ids }) => ids));
-    const rows = [...this.#rows.keys()].filter((id) => on.has(id));
-    // A request on several rows never waits for a lock: meanwhile it would lock the others.
-    const mayWait = statements === 1 ? [] : ready.filter(({ ids }) => ids.length === 1);
-    const alone = new Set(mayWait.flatMap(({ ids }) => ids));
-    const first = rows.find((id) => alone.has(id));
-    const ofFirst = mayWait.filter(({ ids }) => ids[0] === first);
-    let free: readonly PendingRequest[] = [];
-    if (ofFirst.length < ready.length) {
-      const locked = await this.queue.out.during([], () => this.queue.executor.lockedIds(ready));
-      for (const id of rows) if (locked?.has(id) !== false) this.#noteLocked(id);
-      if (locked !== undefined) free = ready.filter(({ ids }) => !ids.some((id) => locked.has(id)));
-    }
-    const lock = free.length === 0 ? MOST_LOCK_WAIT : statements === 1 ? SHORT_LOCK_WAIT : LOCK_WAIT;
-    const next = select(free.length === 0 ? ofFirst : free, batch, this.queue.out.rows);
-    return next && { ...next, lock };
-  }
+  readonly rows: Map<string, LockedRow> = new Map();
 
   /** Notes that a row was found locked, and moves it to the end. */
-  #noteLocked(id: string, cause: unknown = this.#rows.get(id)?.cause): void {
-    this.#rows.delete(id);
-    this.#rows.set(id, { seenAt: performance.now(), cause });
-    if (this.#rows.size > MOST_ROWS) this.#rows.delete(this.#rows.keys().next().value as string);
+  noteLocked(id: string, cause: unknown = this.rows.get(id)?.cause): void {
+    this.rows.delete(id);
+    this.rows.set(id, { seenAt: performance.now(), cause });
+    if (this.rows.size > MOST_ROWS) this.rows.delete(this.rows.keys().next().value as string);
   }
 
   /** Notes that a statement on a row, which began then, has ended, and moves it to the end. */
-  #noteFree(id: string, begun: number): void {
-    const row = this.#rows.get(id);
+  noteFree(id: string, begun: number): void {
+    const row = this.rows.get(id);
     if (row === undefined || row.seenAt >= begun) return;
     const now = performance.now();
-    this.#rows.delete(id);
+    this.rows.delete(id);
     // It waited for another transaction.
     const seenAt = now - begun > LOCK_WAIT ? now : row.seenAt;
-    if (now - seenAt < QUIET) this.#rows.set(id, { ...row, seenAt });
+    if (now - seenAt < QUIET) this.rows.set(id, { ...row, seenAt });
   }
 }
 
