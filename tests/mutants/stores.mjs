@@ -284,6 +284,7 @@ export const STORES = [
     "connect: async () => {}",
   ),
   queue("queue.ts")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
+  queue("queue.ts")("    this.#statements++;\n    const next =", "    const next ="),
   queue("statements.ts")("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
   sqlArgument("rate > 1e-250 AND rate <= 1099511627776", "rate > 1e-250"),
   sqlArgument("size <= 1099511627776 AND count > 0", "count > 0"),

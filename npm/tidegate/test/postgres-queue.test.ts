@@ -124,6 +124,23 @@ test("a call on one locked row waits for its lock, also behind a call on several
   for (const { reject } of sent) reject(new Error("gone"));
 });
 
+test("a statement on a locked row is one of those that may be out", async () => {
+  const { sent, call, turn, expected } = open();
+  const calls = ["a", "b"].map(call);
+  const taken = `${Date.now()},0,${Date.now()}`;
+  (await expected("call_rows ab")).locked();
+  (await expected("locked_rows ab")).answer("1");
+  (await expected("take_row b")).answer(taken);
+  (await expected("take_row a", "80")).answer(taken);
+  await Promise.all(calls);
+  await turn();
+  // The row still counts as locked, and the others would fill two statements.
+  void call("a");
+  for (let i = 0; i < 300; i++) void call(`k${i}`);
+  await turn();
+  expect(sent.map(({ text }) => /take_row|call_rows/.exec(text)?.[0]).sort()).toEqual(["call_rows", "take_row"]);
+});
+
 test("more calls may wait than a function takes arguments, as two of limitMany are, also on a locked row", {
   timeout: 300_000,
 }, async () => {

@@ -24,11 +24,15 @@ const LOCKED = "the row is locked by another transaction";
 export class Queue {
   readonly #options: QueueOptions;
   readonly #executor: Executor;
-  readonly #out = new Out();
   readonly #locked = new LockedRows();
   /** The requests on locked rows, and the others, each in their order. */
   #onLocked: PendingRequest[] = [];
   #waiting: PendingRequest[] = [];
+  /** How many statements are out, and how many requests are in them. */
+  #statements = 0;
+  #requests = 0;
+  /** The rows of these: other requests on them wait, so that they are decided in order. */
+  readonly #busy = new Set<string>();
   /** Whether those on locked rows have a statement out, or pause as it could be of none. */
   #isTrying = false;
   /** Whether the last statement of all was on locked rows. */
@@ -41,9 +45,9 @@ export class Queue {
   }
 
   add(pending: PendingRequest): void {
-    pending.undelayed = this.#out.statements === 0;
+    pending.undelayed = this.#statements === 0;
     if (!this.#takeLocked(pending)) this.#waiting.push(pending);
-    if (this.#out.statements < this.#options.statements) this.#schedule();
+    if (this.#statements < this.#options.statements) this.#schedule();
   }
 
   #schedule(): void {
@@ -58,14 +62,14 @@ export class Queue {
 
   #send(): void {
     const { statements, batch } = this.#options;
-    while (this.#out.statements < statements) {
+    while (this.#statements < statements) {
       if (this.#sendLocked()) continue;
       if (this.#waiting.length === 0) return;
       // An even share for each statement: a small one costs as much as a large one, so few wait for the next.
-      const share = (this.#waiting.length + this.#out.requests) / statements;
-      if (this.#out.statements > 0 && this.#waiting.length < share / 2) return;
+      const share = (this.#waiting.length + this.#requests) / statements;
+      if (this.#statements > 0 && this.#waiting.length < share / 2) return;
       this.#waiting = stillWaiting(this.#waiting);
-      const next = select(this.#waiting, Math.min(batch, Math.max(LEAST_SHARE, Math.ceil(share))), this.#out.rows);
+      const next = select(this.#waiting, Math.min(batch, Math.max(LEAST_SHARE, Math.ceil(share))), this.#busy);
       if (next === undefined) return;
       this.#waiting = next.left;
       void this.#execute(next.batch);
@@ -74,10 +78,18 @@ export class Queue {
 
   /** Carries out these requests. `lock`: ms for a lock, where the rows are locked. */
   async #execute(batch: readonly PendingRequest[], lock?: number): Promise<void> {
-    for (const pending of batch) pending.undelayed = false;
+    this.#statements++;
+    this.#requests += batch.length;
+    for (const pending of batch) {
+      pending.undelayed = false;
+      for (const id of pending.ids) this.#busy.add(id);
+    }
     try {
-      await this.#out.during(batch, () => this.#executor.execute(batch, lock));
+      await this.#executor.execute(batch, lock);
     } finally {
+      this.#statements--;
+      this.#requests -= batch.length;
+      for (const { ids } of batch) for (const id of ids) this.#busy.delete(id);
       // After the callers that just got their replies have made their next calls.
       this.#schedule();
     }
@@ -111,7 +123,7 @@ export class Queue {
     this.#wasOnLocked = false;
     if (this.#onLocked.length === 0 || this.#isTrying || isOthersTurn) return false;
     this.#onLocked = stillWaiting(this.#onLocked);
-    const ready = this.#onLocked.filter(({ ids }) => !ids.some((id) => this.#out.rows.has(id)));
+    const ready = this.#onLocked.filter(({ ids }) => !ids.some((id) => this.#busy.has(id)));
     this.#wasOnLocked = ready.length > 0;
     if (this.#wasOnLocked) void this.#tryLocked(ready);
     return this.#wasOnLocked;
@@ -120,7 +132,10 @@ export class Queue {
   async #tryLocked(ready: readonly PendingRequest[]): Promise<void> {
     this.#isTrying = true;
     const begun = performance.now();
+    // Also where nothing is sent to select them: no other statement leaves in its place.
+    this.#statements++;
     const next = await this.#selectLocked(ready);
+    this.#statements--;
     if (next === undefined) {
       this.#schedule();
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
@@ -149,12 +164,12 @@ export class Queue {
     const ofFirst = mayWait.filter(({ ids }) => ids[0] === first);
     let free: readonly PendingRequest[] = [];
     if (ofFirst.length < ready.length) {
-      const locked = await this.#out.during([], () => this.#executor.lockedIds(ready));
+      const locked = await this.#executor.lockedIds(ready);
       for (const id of rows) if (locked?.has(id) !== false) this.#locked.noteLocked(id);
       if (locked !== undefined) free = ready.filter(({ ids }) => !ids.some((id) => locked.has(id)));
     }
     const lock = free.length === 0 ? MOST_LOCK_WAIT : statements === 1 ? SHORT_LOCK_WAIT : LOCK_WAIT;
-    const next = select(free.length === 0 ? ofFirst : free, batch, this.#out.rows);
+    const next = select(free.length === 0 ? ofFirst : free, batch, this.#busy);
     return next && { ...next, lock };
   }
 }
@@ -187,29 +202,6 @@ class LockedRows {
     // It waited for another transaction.
     const seenAt = now - begun > LOCK_WAIT ? now : row.seenAt;
     if (now - seenAt < QUIET) this.rows.set(id, { ...row, seenAt });
-  }
-}
-
-/** The statements that are out. */
-class Out {
-  statements = 0;
-  /** The requests in them. */
-  requests = 0;
-  /** The rows of these: other requests on them wait, so that they are decided in order. */
-  readonly rows: Set<string> = new Set();
-
-  /** Counts a statement with these requests until it ends. */
-  async during<T>(batch: readonly PendingRequest[], send: () => Promise<T>): Promise<T> {
-    this.statements++;
-    this.requests += batch.length;
-    for (const { ids } of batch) for (const id of ids) this.rows.add(id);
-    try {
-      return await send();
-    } finally {
-      this.statements--;
-      this.requests -= batch.length;
-      for (const { ids } of batch) for (const id of ids) this.rows.delete(id);
-    }
   }
 }
 
