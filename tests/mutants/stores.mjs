@@ -141,7 +141,7 @@ export const STORES = [
 
   turns("Promise.all([...before].map(over))", "Promise.race([...before].map(over))"),
   turns("if (this.#last.get(id) === turn) this.#last.delete(id);", "this.#last.delete(id);"),
-  turns("if (before.size > 0 && deadline !== undefined) deadline.why = NOT_SENT;", ""),
+  turns("  deadline.why = NOT_SENT;\n", ""),
   turns("  deadline.why = whyLate(deadline, since);\n", ""),
   transactional("turns.run(idsOf(targets), decided, deadline)", "turns.run(idsOf(targets), decided)"),
   transactional("turnsOf(within)", "new Turns()"),

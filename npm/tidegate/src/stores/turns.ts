@@ -20,10 +20,7 @@ export class Turns {
       const turn = this.#last.get(id);
       if (turn !== undefined) before.add(turn);
     }
-    if (before.size > 0 && deadline !== undefined) deadline.why = NOT_SENT;
-    const since = steadyNow();
-    const answer =
-      before.size === 0 ? body() : Promise.all([...before].map(over)).then(() => inTime(body, deadline, since));
+    const answer = before.size === 0 ? body() : runAfter(before, body, deadline ?? { at: Infinity });
     const turn = { ended: answer.then(ignore, ignore), deadline };
     for (const id of ids) this.#last.set(id, turn);
     void turn.ended.then(() => {
@@ -59,10 +56,13 @@ export const LITTLE_TIME: Error = new KeyError("no answer in the time earlier ca
 export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | undefined =>
   steadyNow() > (since + at) / 2 ? LITTLE_TIME : undefined;
 
-async function inTime<T>(body: () => Promise<T>, deadline: Deadline, since: number): Promise<T> {
-  if (deadline === undefined) return body();
+/** Runs `body` after these, or rejects where the deadline has passed by then. */
+async function runAfter<T>(before: Set<Turn>, body: () => Promise<T>, deadline: NonNullable<Deadline>): Promise<T> {
+  const since = steadyNow();
+  deadline.why = NOT_SENT;
+  await Promise.all([...before].map(over));
   await overdueTimers(deadline.at);
-  if (steadyNow() >= deadline.at) return Promise.reject(NOT_SENT);
+  if (steadyNow() >= deadline.at) throw NOT_SENT;
   deadline.why = whyLate(deadline, since);
   return body();
 }

@@ -79,7 +79,7 @@ export class Attempt<Version> implements Transaction {
     // One entry that was only read is what it was; several, read one by one, must have been so at one time.
     if (this.#writes.size === 0 && this.#reads < 2) return undefined;
     const { unanswered, comparesAll } = this.#database;
-    if (unanswered !== undefined) this.#explain(unanswered.write);
+    this.#explain(unanswered?.write);
     await overdueTimers(firstDeadline(this.#calls, this.#until));
     const first = firstDeadline(this.#calls, this.#until);
     if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
@@ -99,8 +99,7 @@ export class Attempt<Version> implements Transaction {
 
   async #load(ids: readonly string[]): Promise<void> {
     this.#reads++;
-    const { unanswered } = this.#database;
-    if (unanswered?.read !== undefined) this.#explain(unanswered.read);
+    this.#explain(this.#database.unanswered?.read);
     const sent = performance.now();
     try {
       const entries = await this.#database.read(ids, this.#until.at);
@@ -112,8 +111,8 @@ export class Attempt<Version> implements Transaction {
     }
   }
 
-  /** Sets why the calls are late if the database does not answer. */
-  #explain(why: Error): void {
+  /** Sets why the calls are late if the database does not answer, where nothing else is the reason. */
+  #explain(why: Error | undefined): void {
     for (const { deadline } of this.#calls) deadline.why ??= why;
   }
 }
