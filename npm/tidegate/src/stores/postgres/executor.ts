@@ -36,7 +36,6 @@ const ROUND_TRIP = 5;
  */
 const LEAST_REST = 3;
 
-const deadlines = (requests: readonly PendingRequest[]): number[] => requests.map(({ deadline }) => deadline);
 /** Of any number of requests, as all that wait for locked rows are: those of a statement are at most its batch. */
 const lastDeadline = (requests: readonly PendingRequest[]): number =>
   requests.reduce((last, { deadline }) => Math.max(last, deadline), -Infinity);
@@ -121,7 +120,7 @@ export class Executor {
 
   #boundsOf({ requests, lock, late }: Course): Bounds {
     const now = performance.now();
-    const first = Math.min(...deadlines(requests));
+    const first = Math.min(...requests.map(({ deadline }) => deadline));
     // A statement that may wait for long ends in time for the first of its requests.
     if (lock !== undefined) return { lock: Math.min(lock, first - now - ROUND_TRIP), undo: first - ROUND_TRIP };
     const last = lastDeadline(requests);
@@ -146,7 +145,7 @@ export class Executor {
     if (undone === undefined || transaction) return this.#failed(course, fault, error);
     if (undone === "late") return { ...course, late: true };
     if (undone === "lock") return this.#leaveLocked({ ...course, timedOut: course.timedOut || isTimeout }, error);
-    return this.#outlast(course, undone, `concurrent transactions undid it until its deadline (${fault.code})`, error);
+    return this.#outlast(course, fault, error);
   }
 
   /** Rejects the requests of a statement that failed for good. */
@@ -169,14 +168,10 @@ export class Executor {
     return { ...course, lock: undefined, requests: this.#separate(requests, ids, error) };
   }
 
-  /** After concurrent transactions: the procedure where that may help, or a pause. `undefined`: no time is left, for `reason`. */
-  async #outlast(
-    course: Course,
-    undone: "conflict" | "deadlock",
-    reason: string,
-    error: unknown,
-  ): Promise<Course | undefined> {
+  /** After concurrent transactions: the procedure where that may help, or a pause. `undefined`: no time is left. */
+  async #outlast(course: Course, { undone, code }: Fault, error: unknown): Promise<Course | undefined> {
     const { requests, tries } = course;
+    const reason = `concurrent transactions undid it until its deadline (${code})`;
     for (const pending of requests) pending.failAtDeadline(reason, error);
     if (undone === "conflict" && this.#way === "function") {
       this.#way = "procedure";
@@ -191,15 +186,9 @@ export class Executor {
   async lockedIds(requests: readonly PendingRequest[]): Promise<Set<string> | undefined> {
     const { schema } = this.#options;
     const call = lockedRows([...new Set(requests.flatMap(({ ids }) => ids))]);
+    const make = () => statementOf(schema, call);
     try {
-      return new Set(
-        call.read(
-          await this.#transport.send(
-            () => statementOf(schema, call),
-            () => lastDeadline(requests),
-          ),
-        ),
-      );
+      return new Set(call.read(await this.#transport.send(make, () => lastDeadline(requests))));
     } catch (error) {
       const { undone } = faultOf(error, schema);
       return undone === "conflict" || undone === "deadlock" ? new Set() : undefined;

@@ -25,7 +25,10 @@ export class Queue {
   readonly #options: QueueOptions;
   readonly #executor: Executor;
   readonly #locked = new LockedRows();
-  /** The requests on locked rows, and the others, each in their order. */
+  /**
+   * The requests that wait, each list in their order: those on rows that count as locked, also behind one, and the others.
+   * A request changes lists when a statement finds its row locked, and when the row counts as free again.
+   */
   #onLocked: PendingRequest[] = [];
   #waiting: PendingRequest[] = [];
   /** How many statements are out, and how many requests are in them. */
