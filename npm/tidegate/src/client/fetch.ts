@@ -54,8 +54,11 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   checkFetchOptions(options);
   const { limit, key: keyOf = "origin", count: countOf = 1, retries: maxRetries = 3 } = options;
   const maxWait = msOf(options.maxWait ?? 60_000);
-  const { jitter = 0.5, slowBelow = 0.2, share = false, maxQueued = DEFAULT_QUEUED, clock = systemClock() } = options;
-  const semaphore = semaphoreOf(options.concurrency);
+  const deadline = msOf(options.deadline ?? Infinity);
+  const { jitter = 0.5, slowBelow = 0.2, share = false, maxQueued = DEFAULT_QUEUED } = options;
+  const { idempotent, retry, onRetry, fetch: ownFetch, clock: ownClock, concurrency } = options;
+  const clock = ownClock ?? systemClock();
+  const semaphore = semaphoreOf(concurrency);
   const sources = limit === undefined ? undefined : sourcesOf(limit, () => clock.now());
   const queues = new Queues((key) => ({
     clock,
@@ -68,7 +71,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   const identity = String(Math.random());
 
   // The global is looked up for each request, so that a replacement takes effect.
-  const hostFetch = (): NonNullable<FetchOptions["fetch"]> => check("fetch", options.fetch ?? globalThis.fetch, FETCH);
+  const hostFetch = (): NonNullable<FetchOptions["fetch"]> => check("fetch", ownFetch ?? globalThis.fetch, FETCH);
 
   async function send(input: Input, init: Init | undefined, facts: Facts): Promise<Response> {
     hostFetch(); // throws before a token is taken
@@ -77,9 +80,9 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     const count = typeof countOf === "function" ? check("count", countOf(url, init), TOKENS) : countOf;
     const queue = queues.get(key);
     const { pace: restraint } = queue.parts;
-    const notAfter = clock.now() + msOf(options.deadline ?? Infinity);
+    const notAfter = clock.now() + deadline;
     const repeatable =
-      options.idempotent === undefined ? isIdempotent(facts) : check("idempotent", options.idempotent(url, init), FLAG);
+      idempotent === undefined ? isIdempotent(facts) : check("idempotent", idempotent(url, init), FLAG);
     const mayRepeat = facts.replayable && repeatable;
     const retries = mayRepeat ? maxRetries : 0;
     /** Sends the request and applies the server's limits before the next one is sent; `at` is when to retry a denial. */
@@ -94,9 +97,9 @@ export function createFetch<const N extends string = string>(options: FetchOptio
       check("fetch", response, RESPONSE);
       const now = clock.now();
       // Dates are read by the host's time, which this clock may be ahead of.
-      const reported = readRateLimit(response.headers, options.clock?.now());
+      const reported = readRateLimit(response.headers, ownClock?.now());
       restraint.learn(reported, number, now);
-      const chosen = options.retry?.(response);
+      const chosen = retry?.(response);
       if (chosen !== undefined) check("retry", chosen, FLAG);
       if (!(chosen ?? isDenied(response, reported))) return { response, at: undefined };
       const longest = Math.min(maxWait, notAfter - now);
@@ -113,7 +116,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
       const { response, at } = await queue.run(call, () => exchange(attempt));
       if (at === undefined || attempt >= retries || at > notAfter) return response;
       void discard(response);
-      notify(() => options.onRetry?.({ url, status: response.status, attempts: attempt + 1, wait: at - clock.now() }));
+      notify(() => onRetry?.({ url, status: response.status, attempts: attempt + 1, wait: at - clock.now() }));
     }
   }
 

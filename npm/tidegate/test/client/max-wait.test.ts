@@ -130,9 +130,14 @@ test("what the caller changes in its object of options later holds for no call",
   const options = { clock, maxWait: 250 };
   const throttled = throttle((name: string) => name, spaced, options);
   options.maxWait = 0;
-  const ends = ["a", "b"].map((name) => noted(clock, throttled(name)));
+  const sent = { clock, limit: spaced, deadline: 250, fetch: async () => new Response("a") };
+  const send = createFetch(sent);
+  sent.deadline = 0;
+  sent.fetch = async () => new Response("b");
+  const text = async (): Promise<string> => (await send("https://api.example.com/")).text();
+  const ends = [throttled("a"), throttled("b"), text(), text()].map((call) => noted(clock, call));
   await clock.pass(SECOND);
-  expect(await Promise.all(ends)).toEqual(["a 0", "b 100"]);
+  expect(await Promise.all(ends)).toEqual(["a 0", "b 100", "a 0", "a 100"]);
 });
 
 test("`concurrent` rejects a call that has no place by `maxWait`", async () => {
