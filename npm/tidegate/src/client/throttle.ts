@@ -11,6 +11,7 @@ import {
   DEFAULT_QUEUED,
   PRIORITY,
   semaphoreOf,
+  SHARED,
   type ThrottleOptions,
   type TurnOptions,
 } from "./options.ts";
@@ -81,7 +82,7 @@ export function concurrent<T, A extends unknown[], R>(
   places: number | Semaphore,
   options: Omit<ThrottleOptions<ArgumentsOf<A>>, "concurrency" | "count"> = {},
 ): Throttled<T, A, R> {
-  return queued(fn, { ...options, concurrency: places });
+  return queued(fn, { ...options, concurrency: check("places", places, SHARED.concurrency) });
 }
 
 function queued<T, A extends unknown[], R>(

@@ -58,7 +58,7 @@ describe("concurrent", () => {
     await call;
     expect([work.mock.calls.length, one.held]).toEqual([1, 0]);
     const foreign = { acquire: () => {}, release: () => {} };
-    const rule = "`concurrency` must be an integer from 1, or a semaphore of semaphore(); got an object";
+    const rule = "`places` must be an integer from 1, or a semaphore of semaphore(); got an object";
     expect(() => concurrent(work, foreign as never)).toThrow(rule);
   });
 
@@ -69,7 +69,9 @@ describe("concurrent", () => {
   });
 
   test("refuses an invalid number of places", () => {
-    expect(() => concurrent(() => 1, 0)).toThrow("`concurrency` must be an integer from 1");
+    for (const places of [0, undefined as never]) {
+      expect(() => concurrent(() => 1, places)).toThrow("`places` must be an integer from 1");
+    }
     const places = { places: 2 } as never;
     expect(() => semaphore(places)).toThrow("`places` must be an integer from 1; got an object");
   });
