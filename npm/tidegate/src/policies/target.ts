@@ -1,5 +1,6 @@
 /** Finds the limit and the key that an operator names. */
 import { addressKey } from "../http/address.ts";
+import { withoutPort } from "../http/forwarded.ts";
 import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";
 import { InputError, show } from "../limit/errors.ts";
@@ -51,9 +52,16 @@ export function keyOfValues(
   if (given === "") throw new InputError("key", 'not empty; an empty value is [""]', given);
   return policyKey(
     ...(values as readonly (string | null)[]).map((value, i) =>
-      typeof value === "string" && limitKeys[i] === "ip:address" ? (addressKey(value) ?? value) : (value ?? undefined),
+      typeof value === "string" && limitKeys[i] === "ip:address" ? keyOfAddress(value) : (value ?? undefined),
     ),
   );
+}
+
+/** An address as requests have it; another text, such as `unknown` or a network, as it is. */
+function keyOfAddress(text: string): string {
+  // With the port each connection would have a limit of its own.
+  if (withoutPort(text) !== text) throw new InputError("key", "an address without its port", text);
+  return addressKey(text) ?? text;
 }
 
 /**
