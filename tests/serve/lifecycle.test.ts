@@ -90,6 +90,7 @@ describe("the command line", () => {
     [["policies.json", "--timeout", "soon"], '--timeout must be a number of ms, or a text such as 15m; got "soon"'],
     [["policies.json", "--timeout", "0"], '--timeout must be from 1ms to 24d; got "0"'],
     [["policies.json", "--shutdown-timeout", "600h"], '--shutdown-timeout must be from 1ms to 24d; got "600h"'],
+    [["policies.json", "--shutdown-timeout", "30"], /^--shutdown-timeout 30 would be 30 ms: write the unit, as in 15s/],
     [["policies.json", "--timeout", "250", "--store", "none"], /^--store must be memory/],
     [
       ["policies.json", "--port", "-1"],

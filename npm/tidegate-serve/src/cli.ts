@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { isInputError, type OnStoreError } from "tidegate";
-import { argumentError, durationOf, LONGEST_TIMER, UsageError } from "tidegate/cli";
+import { argumentError, durationOf, LONGEST_TIMER, spanOf, UsageError } from "tidegate/cli";
 import { clientIp } from "tidegate/http";
 import { HELP } from "./help.ts";
 import { jsonLines } from "./log.ts";
@@ -66,8 +66,7 @@ function integer(name: string, written: string, least: number, most: number): nu
 }
 
 /** The ms of a time that a timer can wait. */
-function milliseconds(name: string, written: string): number {
-  const ms = durationOf(name, written);
+function milliseconds(name: string, written: string, ms: number = durationOf(name, written)): number {
   if (ms >= 1 && ms <= LONGEST_TIMER) return ms;
   throw new UsageError(`--${name} must be from 1ms to 24d; got ${JSON.stringify(written)}`);
 }
@@ -122,7 +121,7 @@ function consoleOf(wanted: boolean, token: string | undefined): boolean {
 }
 
 function settingsOf(values: Values, policies: string, terminal: Terminal, version: string): Settings {
-  const { timeout } = values;
+  const { timeout, "shutdown-timeout": shutdown } = values;
   // Says which file is missing before a store is opened.
   text(policies, terminal);
   const adminToken = tokenOf(values["admin-token-file"], terminal);
@@ -141,7 +140,7 @@ function settingsOf(values: Values, policies: string, terminal: Terminal, versio
     console: consoleOf(values.console, adminToken),
     bodyLimit: integer("body-limit", values["body-limit"], 1, 2 ** 30),
     headerLimit: integer("header-limit", values["header-limit"], 1024, 2 ** 20),
-    shutdownTimeout: milliseconds("shutdown-timeout", values["shutdown-timeout"]),
+    shutdownTimeout: milliseconds("shutdown-timeout", shutdown, spanOf("shutdown-timeout", shutdown)),
     logRequests: values["log-requests"],
   };
 }

@@ -1,6 +1,6 @@
 /** What a command is, and what it is given. */
 import type { ParseArgsConfig } from "node:util";
-import { durationOf, numberOf, UsageError } from "./usage.ts";
+import { durationOf, numberOf, spanOf, UsageError } from "./usage.ts";
 
 export { UsageError } from "./usage.ts";
 
@@ -74,16 +74,10 @@ export function duration(args: Arguments, name: string): number | undefined {
   return written === undefined ? undefined : durationOf(name, written);
 }
 
-/** The shortest span that a number without a unit is, ms. */
-const SHORTEST = 1000;
-
-/** As {@link duration}, with a unit where it is short: 15 is meant as seconds or minutes, and 15 ms would look as if it worked. */
+/** As {@link duration}, with a unit where it is short. */
 export function span(args: Arguments, name: string): number | undefined {
-  const ms = duration(args, name);
   const written = text(args, name);
-  if (ms !== undefined && ms >= 1 && ms < SHORTEST && Number(written) === ms)
-    throw new UsageError(`--${name} ${written} would be ${written} ms: write the unit, as in 15s, 15m or 15ms`);
-  return ms;
+  return written === undefined ? undefined : spanOf(name, written);
 }
 
 /** The text of a file. Throws a {@link UsageError} with the reason where it cannot be read. */

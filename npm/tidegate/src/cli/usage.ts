@@ -29,3 +29,14 @@ export function durationOf(option: string, written: string): number {
   const ms = inMs(written);
   return typeof ms === "number" ? ms : numberOf(option, written, "a number of ms, or a text such as 15m");
 }
+
+/** The shortest span that a number without a unit is, ms. */
+const SHORTEST = 1000;
+
+/** The same, with a unit where it is short: 15 is meant as seconds or minutes, and 15 ms would look as if it worked. */
+export function spanOf(option: string, written: string): number {
+  const ms = durationOf(option, written);
+  if (ms >= 1 && ms < SHORTEST && Number(written) === ms)
+    throw new UsageError(`--${option} ${written} would be ${written} ms: write the unit, as in 15s, 15m or 15ms`);
+  return ms;
+}
