@@ -27,10 +27,9 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
             let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
             number.ok_or_else(|| wrong(format!("`{field}` must be a number; got {value:?}")))
         };
-        let time = || {
-            let first = if field == "start" { "first_request, or " } else { "" };
+        let start = || {
             duration(value).ok_or_else(|| {
-                wrong(format!("`{field}` must be {first}a time such as 500ms, 1s or 15m; got {value:?}"))
+                wrong(format!("`start` must be first_request, or a time such as 500ms, 1s or 15m; got {value:?}"))
             })
         };
         match field {
@@ -44,11 +43,11 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
                 }
             }
             "rate" => config.rate = amount()?,
-            "period" => config.period = time()?,
+            "period" => config.period = period(value).map_err(wrong)?,
             "capacity" => config.capacity = Some(amount()?),
             "maxReserved" => config.max_reserved = Some(amount()?),
             "start" if value == "first_request" => config.start = Some(FIRST_REQUEST),
-            "start" => config.start = Some(time()?),
+            "start" => config.start = Some(start()?),
             _ => return Err(wrong(format!("there is no field {field:?}; there are {FIELDS}"))),
         }
     }
@@ -57,11 +56,23 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
             return Err(wrong(format!("`{field}` is missing: write {field}={example}")));
         }
     }
+    if config.kind == Kind::TokenBucket && config.start.is_some() {
+        return Err(wrong("`start` is of fixed windows: write kind=fixed_window".to_owned()));
+    }
     Ok((name, config))
 }
 
+/// The ms of a period. A number without a unit is refused below a second: 60 is meant as seconds, and 60 ms would look as if
+/// it worked.
+pub(crate) fn period(text: &str) -> Result<f64, String> {
+    if text.trim().parse::<f64>().is_ok_and(|ms| (1.0..1000.0).contains(&ms)) {
+        return Err(format!("`period` {text} would be {text} ms: write the unit, as in 15s, 15m or 15ms"));
+    }
+    duration(text).ok_or_else(|| format!("`period` must be a time such as 500ms, 1s or 15m; got {text:?}"))
+}
+
 /// A duration in ms, from `500`, `500ms`, `1.5s`, `1m`, `2h`, `1d` or `1w`.
-pub(crate) fn duration(text: &str) -> Option<f64> {
+fn duration(text: &str) -> Option<f64> {
     let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let factor = if unit.is_empty() { 1.0 } else { UNITS.iter().find(|(name, _)| *name == unit)?.1 };
@@ -120,6 +131,11 @@ mod tests {
         assert!(message("").ends_with("`rate` is missing: write rate=10"));
         assert!(message("rate=1 period=1m rate=2").ends_with("`rate` is given twice"));
         assert!(message("burst=3").contains("there is no field \"burst\""));
+        assert!(
+            message("rate=1 period=60").ends_with("`period` 60 would be 60 ms: write the unit, as in 15s, 15m or 15ms")
+        );
+        assert!(limit("rate=1 period=1000", 0).is_ok() && limit("rate=1 period=60ms", 0).is_ok());
+        assert!(message("rate=1 period=1m start=0").ends_with("`start` is of fixed windows: write kind=fixed_window"));
     }
 
     #[test]

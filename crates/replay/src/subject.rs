@@ -84,8 +84,7 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
             return Err(Error::Option("there is no limit to replay: give --policy, --limit or --suggest".to_owned()));
         }
         let text = options.period.as_deref().unwrap_or("1m");
-        let period = inline::duration(text)
-            .ok_or_else(|| Error::Option(format!("`period` must be a time such as 1s or 500ms; got {text:?}")))?;
+        let period = inline::period(text).map_err(Error::Option)?;
         add("suggested".to_owned(), Config { rate: 1.0, period, ..Config::new(Kind::TokenBucket) }, true)?;
     }
     Ok((subjects, notes))

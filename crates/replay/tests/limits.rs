@@ -341,7 +341,7 @@ fn mistakes_in_limits_have_the_message_of_the_core() {
     assert_eq!(message(json!({ "limits": ["rate=0 period=1s"] })), rule);
     assert!(message(json!({})).starts_with("there is no limit to replay"));
     assert!(message(json!({ "suggest": "120%" })).contains("from 0 to 1; got \"120%\""));
-    let period = "`period` must be a time such as 1s or 500ms; got \"soon\"";
+    let period = "`period` must be a time such as 500ms, 1s or 15m; got \"soon\"";
     assert_eq!(message(json!({ "suggest": "1%", "period": "soon" })), period);
     assert!(message(json!({ "limits": ["rate=1 period=1s", "name=limit rate=1 period=1s"] })).contains("two limits"));
 }
