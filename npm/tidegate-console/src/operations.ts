@@ -70,10 +70,18 @@ export async function operate(request: Request, operated: Operated): Promise<Res
     const target = keys.target(name, key) as Target;
     if (operation !== "read") {
       await onAction({ operation, name, key, count, for: length, on: undefined, request });
-      if (operation === "reset") await limiter.reset(name, target);
-      // The limiter refuses a block without a length.
-      else if (operation === "block") await limiter.block(name, { ...target, for: length as BlockOptions["for"] });
-      else await limiter[operation](name, { ...target, count });
+      if (operation === "reset") {
+        await limiter.reset(name, target);
+      } else {
+        const changed =
+          operation === "block"
+            ? // The limiter refuses a block without a length.
+              limiter.block(name, { ...target, for: length as BlockOptions["for"] })
+            : limiter[operation](name, { ...target, count });
+        const { degraded, cause } = await changed;
+        // It did not reach the store: that is no success, whatever `onStoreError` says.
+        if (degraded === true) throw cause;
+      }
     }
     return json(200, await stateOf(limiter, name, target, count));
   } catch (error) {

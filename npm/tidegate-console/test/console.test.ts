@@ -316,6 +316,23 @@ describe("an operation", () => {
     expect((await stateOf(await fetch(post(read)))).degraded).toBe(true);
   });
 
+  test.each(["give", "charge", "block"] as const)(
+    "a %s that did not reach the store is no success",
+    async (operation) => {
+      vi.spyOn(console, "error").mockImplementation(() => {});
+      const whole = memory();
+      const half = Object.assign(Object.create(whole), { sync: false, name: "half" }) as AsyncStore;
+      const decide: AsyncStore["decide"] = async (call, now) =>
+        call.op === operation ? Promise.reject(new Error("ECONNRESET")) : whole.decide(call, now);
+      Object.assign(half, { decide, getValue: async () => ({ value: 1, ts: START }) });
+      const configs = { api: { kind: "fixed window", rate: 1, period: "1s" } } as const;
+      const { fetch } = createConsole(defineLimits(configs, { store: half, log: false }), { authorize: () => true });
+      const response = await fetch(post({ ...read, operation, for: "15m" }));
+      const error = `half: ${operation} of "api:ann" failed: ECONNRESET`;
+      expect([response.status, await response.json()]).toEqual([503, { error }]);
+    },
+  );
+
   test("reports a store that fails with 503", async () => {
     vi.spyOn(console, "error").mockImplementation(() => {});
     const failing = Object.assign(Object.create(memory()), { sync: false, name: "broken" }) as AsyncStore;
