@@ -13,9 +13,11 @@
  *
  * @module
  */
+import { checkByteOrder } from "./engine/byte-order.ts";
 import { loadBy } from "./engine/engine.ts";
 import { load } from "./engine/host-pure.ts";
 
+checkByteOrder();
 loadBy(load);
 
 export * from "./index.ts";

@@ -2,6 +2,7 @@
 // A page has none, and may load this file too: Metro takes it for a `require` in an app for the web.
 // As one object: webpack follows an imported `createRequire`, and would bundle the package twice.
 import module from "node:module";
+import { checkByteOrder } from "./byte-order.ts";
 import type { Exports } from "./exports.ts";
 import { instantiate } from "./generated/glue.js";
 import { WASM_BASE64 } from "./generated/speed-inline.ts";
@@ -15,6 +16,7 @@ const bytes = (): Uint8Array<ArrayBuffer> =>
     : Buffer.from(WASM_BASE64, "base64");
 
 export const load = (): Exports => {
+  checkByteOrder();
   try {
     loaded ??= instantiate(bytes());
     return loaded;
