@@ -48,6 +48,7 @@ const oldRows = sql("decide", "a call that makes a row deletes old ones now and 
 
 const kv = of("workers-kv.ts", ...unit("workers-kv"));
 const queue = (file) => of(`postgres/${file}`, ...unit("postgres-queue"));
+const queueTested = (name) => of("postgres/queue.ts", `npm/tidegate/test/postgres-queue.test.ts::${name}`);
 const listed = (file, find, replace) => ({
   file: `npm/tidegate/src/cli/${file}`,
   find,
@@ -284,7 +285,17 @@ export const STORES = [
     "connect: async () => {}",
   ),
   queue("queue.ts")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
-  queue("queue.ts")("    this.#statements++;\n    const next =", "    const next ="),
+  queueTested("a statement on a locked row")("    this.#statements++;\n    const next =", "    const next ="),
+  queueTested("on one connection")("this.#options.statements === 1 && ", "false && "),
+  queueTested("calls that waited on a row")(
+    "    this.#waiting = this.#waiting.filter((pending) => !this.#takeLocked(pending));\n",
+    "",
+  ),
+  queueTested("a check leaves with others")(
+    "(reads && !this.#onLocked.some((earlier) => earlier.ids.includes(id)))",
+    "false",
+  ),
+  queueTested("a row counts as locked for a second")("if (now - seenAt < QUIET) ", ""),
   queue("statements.ts")("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
   sqlArgument("rate > 1e-250 AND rate <= 1099511627776", "rate > 1e-250"),
   sqlArgument("size <= 1099511627776 AND count > 0", "count > 0"),

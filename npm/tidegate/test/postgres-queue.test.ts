@@ -1,16 +1,20 @@
 /** Which requests to PostgreSQL leave together, and what one that fails says of the others: on a client that the test answers. */
-import { beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Limit } from "../src/limit/limit.ts";
-import { postgres } from "../src/stores/postgres.ts";
+import { type PostgresOptions, postgres } from "../src/stores/postgres.ts";
 
 const limit = new Limit("api", { kind: "token bucket", rate: 1, period: 1000 });
 const take = (key: string) => ({ op: "take", limit, key, count: 1, reserve: false }) as const;
 
 // No call cleans up, as one of 128 that make a row does.
 beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0.5));
+afterEach(() => void vi.restoreAllMocks());
+
+/** What a statement on one row answers. */
+const taken = () => `${Date.now()},0,${Date.now()}`;
 
 /** A store on a client that keeps what it is sent, and answers when the test does. */
-function open() {
+function open(options: PostgresOptions = {}) {
   const sent: { text: string; values: readonly unknown[]; answer(text: string): void; reject(error: unknown): void }[] =
     [];
   const client = {
@@ -19,7 +23,7 @@ function open() {
         sent.push({ text, values, answer: (answer) => resolve([{ answer }]), reject });
       }),
   };
-  const store = postgres(client, { statementTimeout: "1m" });
+  const store = postgres(client, { statementTimeout: "1m", ...options });
   const call = (key: string) => store.decide(take(key), undefined, undefined).catch((error: unknown) => error);
   /** Expects the next statement: its function, its rows, and the ms that it waits for a lock. */
   const expected = async (statement: string, lock?: string) => {
@@ -31,10 +35,17 @@ function open() {
     if (lock !== undefined) expect(values.at(-2)).toBe(lock);
     return { answer, locked: () => reject(Object.assign(new Error("lock timeout"), { code: "55P03" })) };
   };
+  const look = (key: string) => store.decide({ ...take(key), op: "check" }, undefined, undefined).catch(() => {});
   const several = (keys: readonly string[]) =>
     store.decideAll(keys.map(take), undefined, undefined).catch((error: unknown) => error);
   const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
-  return { sent, call, several, turn, expected };
+  /** Answers the first statement, which is on the rows `a` and `b`, so that `a` counts as locked. */
+  const lockA = async () => {
+    (await expected("call_rows ab", "20")).locked();
+    (await expected("locked_rows ab")).answer("1");
+    (await expected("take_row b", "20")).answer(taken());
+  };
+  return { sent, call, look, several, turn, expected, lockA };
 }
 
 test("a request on a row of a statement that is out waits for it, and one on another row does not", async () => {
@@ -98,16 +109,15 @@ test("a number that PostgreSQL cannot compute with is an error of its key, and a
 test("requests on locked rows leave apart: together those whose rows are free by now, else those on one row, which wait", async () => {
   const { sent, call, turn, expected } = open();
   const calls = ["a", "b", "c", "d"].map(call);
-  const taken = `${Date.now()},0,${Date.now()}`;
   (await expected("call_rows abcd", "20")).locked();
   (await expected("locked_rows abcd")).answer("1,2,3");
-  (await expected("take_row d", "20")).answer(taken);
+  (await expected("take_row d", "20")).answer(taken());
   (await expected("locked_rows abc")).answer("1,2,3");
   (await expected("take_row a", "80")).locked();
   (await expected("locked_rows a")).answer("1");
   (await expected("locked_rows abc")).answer("1");
   (await expected("call_rows bc", "20")).answer(`${Date.now()};,;,`);
-  (await expected("take_row a", "80")).answer(taken);
+  (await expected("take_row a", "80")).answer(taken());
   await Promise.all(calls);
   await turn();
   expect(sent).toEqual([]);
@@ -119,26 +129,88 @@ test("a call on one locked row waits for its lock, also behind a call on several
   (await expected("call_rows abc")).locked();
   (await expected("locked_rows acb")).answer("1,3");
   (await expected("locked_rows acb")).answer("1,3");
-  (await expected("take_row b", "80")).answer(`${Date.now()},0,${Date.now()}`);
+  (await expected("take_row b", "80")).answer(taken());
   expect(await calls[1]).toMatchObject({ ok: true });
   for (const { reject } of sent) reject(new Error("gone"));
 });
 
 test("a statement on a locked row is one of those that may be out", async () => {
-  const { sent, call, turn, expected } = open();
+  // The row counts as locked for a second.
+  vi.spyOn(performance, "now").mockReturnValue(performance.now());
+  const { sent, call, turn, expected, lockA } = open();
   const calls = ["a", "b"].map(call);
-  const taken = `${Date.now()},0,${Date.now()}`;
-  (await expected("call_rows ab")).locked();
-  (await expected("locked_rows ab")).answer("1");
-  (await expected("take_row b")).answer(taken);
-  (await expected("take_row a", "80")).answer(taken);
+  await lockA();
+  (await expected("take_row a", "80")).answer(taken());
   await Promise.all(calls);
   await turn();
-  // The row still counts as locked, and the others would fill two statements.
+  // The others would fill two statements.
   void call("a");
   for (let i = 0; i < 300; i++) void call(`k${i}`);
   await turn();
   expect(sent.map(({ text }) => /take_row|call_rows/.exec(text)?.[0]).sort()).toEqual(["call_rows", "take_row"]);
+});
+
+test("on one connection, statements on locked rows and those on others take turns", async () => {
+  const { call, expected, lockA } = open({ statements: 1 });
+  const calls = ["a", "b"].map(call);
+  await lockA();
+  (await expected("locked_rows a")).answer("");
+  const ofLocked = await expected("take_row a", "5");
+  calls.push(call("a"), call("c"));
+  ofLocked.answer(taken());
+  (await expected("take_row c", "20")).answer(taken());
+  (await expected("locked_rows a")).answer("");
+  (await expected("take_row a", "5")).answer(taken());
+  await Promise.all(calls);
+});
+
+test("calls that waited on a row that is found locked leave with those before them", async () => {
+  const { call, turn, expected } = open();
+  const calls = ["a", "b"].map(call);
+  const first = await expected("call_rows ab");
+  calls.push(call("a"));
+  await turn();
+  first.locked();
+  (await expected("locked_rows ab")).answer("1");
+  (await expected("take_row b")).answer(taken());
+  (await expected("call_rows a", "80")).answer(`${Date.now()};0;${Date.now()}`);
+  await Promise.all(calls);
+});
+
+test("a check leaves with others on a locked row, unless a call on the row waits before it", async () => {
+  const { call, look, expected, lockA } = open();
+  const calls: Promise<unknown>[] = ["a", "b"].map(call);
+  await lockA();
+  const waits = await expected("take_row a", "80");
+  calls.push(call("a"), look("a"));
+  waits.answer(taken());
+  const next = await expected("take_row a", "80");
+  next.answer(taken());
+  (await expected("read_rows a", "80")).answer(`${Date.now()};0;${Date.now()}`);
+  await Promise.all(calls);
+  const check = look("a");
+  (await expected("read_rows a", "20")).answer(`${Date.now()};0;${Date.now()}`);
+  await check;
+});
+
+test("a row counts as locked for a second after it was last found so", async () => {
+  const begun = performance.now();
+  const clock = vi.spyOn(performance, "now").mockReturnValue(begun);
+  const { call, turn, expected, lockA } = open();
+  const calls = ["a", "b"].map(call);
+  await lockA();
+  clock.mockReturnValue(begun + 999);
+  (await expected("take_row a", "80")).answer(taken());
+  await Promise.all(calls);
+  await turn();
+  clock.mockReturnValue(begun + 1001);
+  const apart = call("a");
+  (await expected("take_row a", "80")).answer(taken());
+  await apart;
+  await turn();
+  const together = ["a", "b"].map(call);
+  (await expected("call_rows ab", "20")).answer(`${Date.now()};0,0;${Date.now()},${Date.now()}`);
+  await Promise.all(together);
 });
 
 test("more calls may wait than a function takes arguments, as two of limitMany are, also on a locked row", {
