@@ -10,6 +10,7 @@ import { rateLimit as hono, rateLimitBinding } from "../src/middleware/hono.ts";
 import { rateLimit as node } from "../src/middleware/node.ts";
 import { metrics } from "../src/observe/index.ts";
 import { policyKey } from "../src/policies/index.ts";
+import { transactional } from "../src/stores/transactional.ts";
 import { there } from "./realm.ts";
 import { any, throwEach } from "./throw-each.ts";
 
@@ -19,6 +20,21 @@ const limits = defineLimits({ sendMessage: bucket, freeTrial: { ...bucket, kind:
 test("lists the valid names", () => {
   expect(limits.names).toEqual(["sendMessage", "freeTrial"]);
   expectTypeOf(limits.names).toEqualTypeOf<readonly ("sendMessage" | "freeTrial")[]>();
+});
+
+test("on a store that returns promises the call itself throws, before there is a promise", () => {
+  const on = defineLimits({ api: bucket }, { store: transactional({ name: "promising", transaction: any(() => {}) }) });
+  for (const call of [
+    () => on.limit(any("apo")),
+    () => on.limit("api", { key: any(undefined) }),
+    () => on.limitMany("api", [""]),
+    () => on.limitAll([]),
+    () => on.getValue("api", { key: "" }),
+    () => on.reset("api", any({ count: 1 })),
+    () => on.block("api", { for: 0 }),
+  ]) {
+    expect(call).toThrow(expect.objectContaining({ code: "TIDEGATE_INPUT" }));
+  }
 });
 
 describe("a name", () => {

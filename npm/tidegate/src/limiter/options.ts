@@ -24,7 +24,10 @@ import { MemoryStore } from "../stores/memory.ts";
 import { checkLog } from "./outages.ts";
 import type { Resilience, Settings } from "./resilience.ts";
 
-/** A call's result: the value itself from a synchronous store, a promise from any other. `await` works on both. */
+/**
+ * A call's result: the value itself from a synchronous store, a promise from any other. `await` works on both. A mistake in
+ * the call, an `InputError`, is thrown by the call itself, before there is a promise.
+ */
 export type Answer<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
 
 /** Settings of {@link defineLimits}. */
