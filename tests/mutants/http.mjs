@@ -26,6 +26,7 @@ export const HTTP = [
     "(limiter as never as { charge: typeof limiter.limit }).charge('api.blocks', { ...keyed(request.key), config: blocks })",
   ),
   escalation("!counted.ok ||", ""),
+  escalation("limiter[UNOBSERVED] ?? limiter", "limiter"),
   escalation("Math.min(earlier, lengths.length - 1)", "0"),
   escalation("lengths.length - begun.value - 1", "lengths.length - begun.value"),
   escalation("limiter.reset(name, at)", "undefined"),

@@ -272,6 +272,9 @@ export function unknownName(name: unknown, defined: readonly string[], field = "
   return new InputError(field, rule, name, show(name) + meant(name, defined, '"'));
 }
 
+/** In an observed limiter: the one that it observes, for calls that are no decisions of the application's. */
+export const UNOBSERVED: unique symbol = /* @__PURE__ */ Symbol.for("tidegate.unobserved");
+
 /** Throws unless it has these methods of a limiter. */
 export function checkLimiter(limiter: unknown, ...methods: readonly ("limit" | "limitAll" | "give")[]): void {
   const found = Object(limiter) as Record<string, unknown>;

@@ -6,7 +6,14 @@ import { isPromise } from "../limit/realms.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { DAY, type Duration } from "../limit/duration.ts";
 import { InputError, isStoreError } from "../limit/errors.ts";
-import { type BlockOptions, type CallOptions, keyed, type KeyOptions, type LimitRequest } from "../limiter/options.ts";
+import {
+  type BlockOptions,
+  type CallOptions,
+  keyed,
+  type KeyOptions,
+  type LimitRequest,
+  UNOBSERVED,
+} from "../limiter/options.ts";
 import { combined } from "../limit/combined.ts";
 import { follow, type Pending, together } from "../limit/pending.ts";
 
@@ -31,6 +38,7 @@ interface Blocker {
   limit(name: string, options: CallOptions): Pending<Decision>;
   block(name: string, options: BlockOptions): Pending<Decision>;
   reset(name: string, options: KeyOptions): Pending<void>;
+  readonly [UNOBSERVED]?: Blocker;
 }
 
 /** Counts a denial, and returns its decision, with the end of a block that it began. */
@@ -113,7 +121,8 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
   return (limiter, request, decision) => {
     if (decision.degraded === true || decision.retryAt === undefined) return decision;
     const counter = (what: string, config: Config) =>
-      counterOf(limiter, `${request.name}.${what}`, { ...keyed(request.key), config });
+      // A denial that counts is one decision: observers would have up to six of it.
+      counterOf(limiter[UNOBSERVED] ?? limiter, `${request.name}.${what}`, { ...keyed(request.key), config });
     const counts = counter("denials", denials);
     return follow(counts.take(), (counted) => {
       // One request alone takes the last token, so one alone begins the block; while it lasts there are no tokens to take.

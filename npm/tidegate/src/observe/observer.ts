@@ -4,7 +4,13 @@ import { follow, type Pending } from "../limit/pending.ts";
 import { InputError } from "../limit/errors.ts";
 import { ignoreRejection } from "../limit/notify.ts";
 import { grantedOrThrow, type Limiter } from "../limiter/limiter.ts";
-import { type BlockOptions, checkLimiter, type LimitOptions, type LimitRequest } from "../limiter/options.ts";
+import {
+  type BlockOptions,
+  checkLimiter,
+  type LimitOptions,
+  type LimitRequest,
+  UNOBSERVED,
+} from "../limiter/options.ts";
 
 /** One decision on one limit. */
 export interface DecisionEvent {
@@ -133,5 +139,6 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
     limitMany: many,
   };
   const own = Object.entries(methods).map(([name, value]) => [name, { value, writable: true, configurable: true }]);
-  return Object.create(limiter, Object.fromEntries(own)) as L;
+  const { [UNOBSERVED]: value = limiter } = limiter as { readonly [UNOBSERVED]?: L };
+  return Object.create(limiter, { ...Object.fromEntries(own), [UNOBSERVED]: { value } }) as L;
 }

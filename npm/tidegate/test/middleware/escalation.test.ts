@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type Config, defineLimits, HOUR, memory, MINUTE, SECOND } from "../../src/index.ts";
 import { decisionOf, rateLimit } from "../../src/middleware/fetch.ts";
 import type { EscalatingBlock } from "../../src/middleware/escalation.ts";
+import { observe } from "../../src/observe/index.ts";
 import { behind } from "../behind.ts";
 import { later } from "./later.ts";
 
@@ -205,4 +206,18 @@ test.each<[unknown, string]>([
   [{ after: 1, for: "1m", times: 2 }, "`times` must be absent: block has after, for, within"],
 ])("the option %j is refused when the middleware is made", (block, message) => {
   expect(() => limited({ block: block as never })).toThrow(message);
+});
+
+test("observers get the block, and not what counts towards it", async () => {
+  const events: string[] = [];
+  const inner = defineLimits({ api: BUCKET }, { now: () => START });
+  const limits = [1, 2].reduce((limits, observer) => {
+    return observe(limits, ({ operation, name, decision }) =>
+      events.push(`${observer} ${operation} ${name} ${decision.ok}`),
+    );
+  }, inner);
+  const handler = rateLimit(limits, { name: "api", key: "ann", block: { after: 1, for: "1m" } }, () => new Response());
+  for (let i = 0; i < 4; i++) await handler(new Request("https://app.example/"));
+  const one = ["limit api true", "limit api true", "limit api false", "block api true", "limit api false"];
+  expect(events).toEqual(one.flatMap((event) => [`1 ${event}`, `2 ${event}`]));
 });
