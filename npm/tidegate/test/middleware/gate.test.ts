@@ -279,7 +279,18 @@ test("Workers wait for the settlement", async () => {
 test("a wrong number from a count function is an error, and takes nothing", async () => {
   const now = () => 1_735_689_600_000;
   const fresh = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now });
-  const wrong = [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e308, 2 ** 53 + 1, "1", 1n, null, { valueOf: () => 1 }];
+  const wrong = [
+    -1,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    1e308,
+    2 ** 53 + 1,
+    "1",
+    1n,
+    null,
+    undefined,
+    { valueOf: () => 1 },
+  ];
   for (const count of wrong) {
     const made = gate(fresh, { name: "api", key: "k", count: () => count as number });
     expect(() => made.admit({}, {}), String(count)).toThrow("`count` must be a finite number of tokens");
