@@ -320,6 +320,11 @@ export const STORES = [
     "((row ?? {}) as { answer?: unknown }).answer",
   ),
   postgres("client.ts", "faults")("!OF_SESSION.test(String(code))", "true"),
+  postgres("client.ts", "odd-clients")(
+    '      connection.on("error", ignore);\n',
+    '      void Promise.resolve().then(() => connection.on("error", ignore));\n',
+  ),
+  postgres("client.ts", "odd-clients")("    returned?.then(acquired, reject);\n", ""),
   postgres("fault.ts", "pooler")('  "42P05": NO_PREPARE,\n', ""),
   postgres("fault.ts", "serializable", "faults")('"40001": "conflict",', ""),
   queue("executor.ts")(

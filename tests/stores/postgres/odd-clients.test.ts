@@ -1,6 +1,6 @@
 /** Clients that break the rules of promises, and connections that no longer lead anywhere. */
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { Pool } from "pg";
+import { Pool, type PoolClient } from "pg";
 import postgresJs from "postgres";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Config, defineLimits } from "tidegate";
@@ -207,4 +207,40 @@ test("parallel calls in one transaction are decided in their order, on every cli
     ).rejects.toThrow("undo");
   }
   await lite.close();
+});
+
+test("a connection that the server ends in the packet in which it is ready fails its call, and not the process", async () => {
+  // What a server sends to a connection that it ends, as at a failover: pg reads both messages before any promise of it settles.
+  const error = { S: "FATAL", V: "FATAL", C: "57P01", M: "terminating connection due to administrator command" };
+  const texts = Object.entries(error).map(([type, text]) => `${type}${text}\0`);
+  const fields = Buffer.from(`${texts.join("")}\0`);
+  const head = Buffer.from("E\0\0\0\0");
+  head.writeInt32BE(fields.length + 4, 1);
+  let ended = 0;
+  const server = createServer((client) => {
+    const upstream = connect(fixture.server.options);
+    for (const socket of [client, upstream]) socket.on("error", () => {});
+    client.pipe(upstream);
+    client.on("close", () => upstream.destroy());
+    upstream.once("data", (ready) => client.write(Buffer.concat([ready, head, fields])) && ended++);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  const pool = new Pool({ ...fixture.server.options, port });
+  pool.on("error", () => {});
+  const limits = defineLimits({ ended: plenty }, { store: postgres(pool, PATIENT), timeout: 60_000 });
+  const { cause } = await limits.limit("ended", { key: "k" });
+  expect(String(cause)).toMatch(/terminating connection|not queryable/);
+  expect(ended).toBeGreaterThan(0);
+  await pool.end();
+  server.close();
+});
+
+test("a pool whose connect takes no callback decides too", async () => {
+  const pool = fixture.pool();
+  const connection = pool.connect.bind(pool) as () => Promise<PoolClient>;
+  pool.connect = (() => connection()) as Pool["connect"];
+  const limits = defineLimits({ promised: plenty }, { store: postgres(pool, PATIENT), timeout: 60_000 });
+  const decisions = await Promise.all(Array.from({ length: 3 }, () => limits.limit("promised", { key: "k" })));
+  expect(decisions.map(({ ok, degraded }) => [ok, degraded])).toEqual(Array(3).fill([true, undefined]));
 });

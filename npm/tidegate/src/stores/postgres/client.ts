@@ -214,7 +214,7 @@ interface Connection {
   removeListener(event: "error", listener: () => void): void;
 }
 interface Pool {
-  connect(): Promise<Connection>;
+  connect(acquired: (error: unknown, connection?: Connection) => void): PromiseLike<Connection> | undefined;
 }
 const ignore = (): void => {};
 /** pg's own `query_timeout` counts also while this process does not run, and ends a query whose reply has arrived. */
@@ -226,6 +226,30 @@ const late = (): never => {
 const OF_SESSION = /^2[56]/;
 
 /**
+ * A connection of the pool, with a listener: without one an error of the connection ends the process. A promise would be too
+ * late for that, as the server may end a connection in the packet in which it reports it as ready.
+ */
+const acquire = (pool: Pool): Promise<Connection> =>
+  new Promise((resolve, reject) => {
+    const acquired = (connection: Connection): void => {
+      connection.on("error", ignore);
+      resolve(connection);
+    };
+    const returned = pool.connect((error, connection) => {
+      if (connection === undefined) reject(error);
+      else acquired(connection);
+    });
+    // A pool of the application's own may take no callback.
+    returned?.then(acquired, reject);
+  });
+
+/** Returns the connection to the pool, which closes it after an error. */
+function release(connection: Connection, failed?: unknown): void {
+  connection.removeListener("error", ignore);
+  connection.release(failed);
+}
+
+/**
  * A connection is taken here, and not by `pool.query`: the statement is made once there is one. An error of the statement
  * alone, such as a serialization failure, keeps the connection. `pool.query` closes it after every error.
  */
@@ -233,18 +257,16 @@ function poolSender(pool: Pool, prepare: boolean): Send {
   return (make, timeout) => {
     let state: "waiting" | "sent" | "withdrawn" = "waiting";
     const run = async (): Promise<unknown> => {
-      const connection = await pool.connect();
+      const connection = await acquire(pool);
       let made: Statement;
       try {
         if (state === "withdrawn") throw new Error("withdrawn");
         made = make();
       } catch (error) {
-        connection.release();
+        release(connection);
         throw error;
       }
       state = "sent";
-      // Without a listener an error of the connection ends the process; the query rejects with the same.
-      connection.on("error", ignore);
       let failed: unknown;
       try {
         return replyOf(await within(timeout, connection.query(objectOf(made, prepare)), late));
@@ -253,8 +275,7 @@ function poolSender(pool: Pool, prepare: boolean): Send {
         failed = severity === "ERROR" && !OF_SESSION.test(String(code)) ? undefined : (error ?? true);
         throw error;
       } finally {
-        connection.removeListener("error", ignore);
-        connection.release(failed);
+        release(connection, failed);
       }
     };
     return {
