@@ -146,7 +146,7 @@ describe("tidegate replay, from the packed tarballs", () => {
       const log = requests.map(({ now, key, count }) => JSON.stringify({ time: now, key, cost: count })).join("\n");
       const limits = Object.entries(configs).flatMap(([name, { kind, rate, period, ...rest }]) => {
         const capacity = "capacity" in rest ? ` capacity=${rest.capacity}` : "";
-        return ["--limit", `name=${name} kind=${kind.replace(" ", "_")} rate=${rate} period=${period}${capacity}`];
+        return ["--limit", `name=${name} kind=${kind.replace(" ", "_")} rate=${rate} period=${period}ms${capacity}`];
       });
       const result = report(["-", ...limits, "--key", "key", "--cost", "cost"], log);
       const { granted, denied, tokensGranted, never } = result;
