@@ -16,8 +16,8 @@ export interface StreamLimitOptions<N extends string = string> {
   bytesPerSecond?: number | undefined;
   /**
    * Most bytes that pass together after a pause: from 1, up to 2^40; default a tenth of a second's, and with `limit` 65,536:
-   * at most its capacity and `maxReserved` together. Larger chunks are split into pieces of this size, which are views of the
-   * chunk, not copies.
+   * at most its `maxReserved`, where it has one, divided by the streams that share it. Larger chunks are split into pieces of
+   * this size, which are views of the chunk, not copies.
    */
   burst?: number | undefined;
   /** A limit whose tokens are bytes, in place of `bytesPerSecond`: several streams, or a fleet, share it. */
@@ -37,7 +37,10 @@ export interface ObjectLimitOptions<T, N extends string = string> {
   burst?: number | undefined;
   /** What an object takes: 0 to 2^40; default 1. */
   weight?: ((object: T) => number) | undefined;
-  /** A limit whose tokens are objects, or weights, in place of `perSecond`: several streams, or a fleet, share it. */
+  /**
+   * A limit whose tokens are objects, or weights, in place of `perSecond`: several streams, or a fleet, share it. Its
+   * `maxReserved`, where it has one, must hold the heaviest object of each stream: beyond it a stream fails with a `RateLimitError`.
+   */
   limit?: LimitOf<N> | undefined;
   /** The clock and the timers; default the host's. */
   clock?: Clock | undefined;
@@ -45,7 +48,7 @@ export interface ObjectLimitOptions<T, N extends string = string> {
 
 /** The burst of a shared limit, whose capacity is unknown here. */
 const SHARED_BURST = 65_536;
-const RULE = "at most the capacity of `limit` and its `maxReserved` together";
+const RULE = "at most the `maxReserved` of `limit`, which all its streams share";
 const OPTIONS: Table = {
   bytesPerSecond: numberFrom(`a number of bytes above 0 and up to ${MAX_COUNT}`, Number.MIN_VALUE, MAX_COUNT),
   burst: numberFrom(`a number of bytes from 1 and up to ${MAX_COUNT}`, 1, MAX_COUNT),
@@ -112,8 +115,7 @@ export function bytesGate(options: StreamLimitOptions): Gate<Uint8Array> {
       for (let at = 0; at < bytes.byteLength; at += size) {
         const piece = bytes.subarray(at, at + size);
         await take(piece.byteLength).catch((error: unknown) => {
-          const never = isRateLimitError(error) && error.retryAt === undefined;
-          throw never ? new InputError("burst", RULE, piece.byteLength) : error;
+          throw isRateLimitError(error) ? new InputError("burst", RULE, piece.byteLength) : error;
         });
         push(piece);
       }

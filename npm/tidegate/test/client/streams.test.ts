@@ -116,16 +116,27 @@ describe.each([
     for (const one of out) expect(one).toBeGreaterThan(30_000);
   });
 
-  test("a burst that a shared limit can never grant fails with the field to set", async () => {
-    const clock = fakeClock(START);
-    const line = { kind: "token bucket", rate: 10_000, period: SECOND, maxReserved: 0 } as const;
-    const limiter = defineLimits({ line }, { now: clock.now });
-    const flow = run({ limit: { limiter, name: "line" }, clock }, () => new Uint8Array(80_000));
-    await pass(clock, 100);
-    expect(String(flow.error)).toBe(
-      "InputError: `burst` must be at most the capacity of `limit` and its `maxReserved` together; got 65536",
-    );
-  });
+  test.each([
+    [
+      undefined,
+      "InputError: `burst` must be at most the `maxReserved` of `limit`, which all its streams share; got 65536",
+    ],
+    [
+      10_000,
+      "InputError: `burst` must be at most the `maxReserved` of `limit`, which all its streams share; got 10000",
+    ],
+    [5000, "undefined"],
+  ])(
+    "of a shared limit that may owe 5,000 bytes, a burst of %j fails with the field to set, unless it is as small",
+    async (burst, error) => {
+      const clock = fakeClock(START);
+      const line = { kind: "token bucket", rate: 10_000, period: SECOND, maxReserved: 5000 } as const;
+      const limiter = defineLimits({ line }, { now: clock.now });
+      const flow = run({ limit: { limiter, name: "line" }, burst, clock }, () => new Uint8Array(80_000));
+      await pass(clock, 2000);
+      expect(String(flow.error)).toBe(error);
+    },
+  );
 
   test("a chunk that is not bytes fails with an InputError", async () => {
     const clock = fakeClock(START);
