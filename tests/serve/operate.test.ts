@@ -91,6 +91,14 @@ describe("a reload", () => {
     expect(service.log().map(({ event }) => event)).toEqual(["started", "policies reloaded", "stopping", "stopped"]);
   });
 
+  test("not on Windows: there SIGHUP is the end of the console, and ends the service", async () => {
+    const windows = "Object.defineProperty(process,'platform',{value:'win32'})";
+    await using service = await serving(POLICIES, [], { NODE_OPTIONS: `--import=data:text/javascript,${windows}` });
+    service.running.child.kill("SIGHUP");
+    await service.logged("stopped");
+    expect(service.log().map(({ event }) => event)).toEqual(["started", "stopping", "stopped"]);
+  });
+
   test("another rule of the same name has another key", async () => {
     await using service = await serving();
     const rule = { ...(RULE as PolicyDocument["rules"][number]), limit_keys: ["header:x-a", "header:x-b"] as const };

@@ -148,10 +148,14 @@ function settingsOf(values: Values, policies: string, terminal: Terminal, versio
 /** Ms from a signal to its reload, and so for requests between two: signals meanwhile, as while large policies are read, join. */
 const BETWEEN_RELOADS = 100;
 
+/** On Windows the console sends SIGHUP when it closes, and Windows ends the process ten seconds later. */
+const ENDING: readonly NodeJS.Signals[] =
+  process.platform === "win32" ? ["SIGTERM", "SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGTERM", "SIGINT"];
+
 /** The name of the first signal that ends the process. The second one ends it without waiting. */
 function ending(): Promise<string> {
   return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
+    for (const signal of ENDING) process.once(signal, () => resolve(signal));
   });
 }
 
@@ -184,7 +188,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
       reload();
     }, BETWEEN_RELOADS);
   };
-  process.on("SIGHUP", hangup);
+  if (!ENDING.includes("SIGHUP")) process.on("SIGHUP", hangup);
   // Loaded for a service alone: help and mistakes are printed without it.
   const [{ serve }, { mistakesIn }] = await Promise.all([import("./server.ts"), import("./policies.ts")]);
   try {
