@@ -110,6 +110,7 @@ export const CALLERS = [
   one("client/rate-limit-fields.ts", "  us: 1e-3,", "  us: 1,", FIELDS),
   one("client/rate-limit-fields.ts", "  µs: 1e-3,", "  µs: 1,", FIELDS),
   one("client/rate-limit-fields.ts", "if (isReset && DURATION", "if (DURATION", FIELDS),
+  one("client/rate-limit-fields.ts", "const [reset] = partsOf(", "const [reset] = Array.of(", FIELDS),
   one("client/rate-limit-fields.ts", "policies.size === 1 ?", "false ?", FIELDS),
   // Queues.
   one("client/waiting.ts", "(found === undefined || first.rank < found.rank)", "found === undefined", THROTTLE),

@@ -86,7 +86,7 @@ function single(fields: FieldSource, serverNow: number): ServerLimit[] {
     const get = (part: string): Field => fields.get(pattern.replace("*", part));
     const remaining = numberIn(get("Remaining"));
     if (remaining === undefined) return [];
-    const reset = get("Reset-After") ?? get("Reset");
+    const [reset] = partsOf(get("Reset-After") ?? get("Reset"));
     return [{ name, unit, limit: numberIn(get("Limit")), remaining, resetAfter: waitIn(reset, serverNow, true) }];
   });
   // The same limit in an older family is a repetition.
@@ -132,13 +132,16 @@ function waitIn(text: Field, serverNow: number, isReset: boolean): number | unde
   return at === undefined ? undefined : Math.max(0, at - serverNow);
 }
 
-/** The wait of `Retry-After`. Where a proxy has added its own, the field is a list: the longest counts. */
+/**
+ * The values of a field: where a proxy has added its own, it is a list. A date has a comma of its own, in front of the day of
+ * the month.
+ */
+const partsOf = (text: Field): string[] => (typeof text === "string" ? text.split(/,(?! ?\d\d?[ -][A-Z])/) : []);
+
+/** The wait of `Retry-After`, of which the longest counts. */
 function longestIn(text: Field, serverNow: number): number | undefined {
-  if (typeof text !== "string") return undefined;
-  // A date has a comma of its own, in front of the day of the month.
-  const parts = text.split(/,(?! ?\d\d?[ -][A-Z])/);
-  const longest = Math.max(...parts.map((part) => waitIn(part, serverNow, false) ?? Number.NaN));
-  return Number.isNaN(longest) ? undefined : longest;
+  const longest = Math.max(...partsOf(text).map((part) => waitIn(part, serverNow, false) ?? Number.NaN));
+  return Number.isFinite(longest) ? longest : undefined;
 }
 
 /** The beginnings of an HTTP date in its three forms (RFC 9110, 5.6.7) and of RFC 3339; a time; and a zone, or asctime's year. */

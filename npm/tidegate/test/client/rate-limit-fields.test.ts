@@ -109,6 +109,16 @@ test.each([
   expect(readRateLimit(fields, NOW).limits[0]?.resetAfter).toBe(ms);
 });
 
+test("where a proxy has added its own fields, the reset is of the server whose remaining is read", () => {
+  const headers = (reset: string) =>
+    new Headers({ "X-RateLimit-Limit": "10, 20", "X-RateLimit-Remaining": "0, 5", "X-RateLimit-Reset": reset });
+  const date = new Date(NOW + 30_000).toUTCString();
+  for (const reset of ["30, 60", "30s, 1m0s", `${NOW / 1000 + 30}, ${NOW / 1000 + 60}`, `${date}, 60`]) {
+    const [limit] = readRateLimit(headers(reset), NOW).limits;
+    expect([reset, limit?.limit, limit?.remaining, limit?.resetAfter]).toEqual([reset, 10, 0, 30_000]);
+  }
+});
+
 describe("fields that are ignored", () => {
   const nothing = { limits: [], retryAfter: undefined };
   test.each([
