@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { layers } from "./rules/layers.ts";
 import { clocks } from "./rules/clocks.ts";
 import { mutants } from "./rules/mutants.ts";
+import { numbers } from "./rules/numbers.ts";
 import { linear } from "./rules/patterns.ts";
 import { retries } from "./rules/retries.ts";
 import { sizes } from "./rules/sizes.ts";
@@ -26,6 +27,7 @@ describe.each([
   ...wording,
   ...tables,
   ...updates,
+  ...numbers,
   ...linear,
   ...mutants,
   ...retries,
