@@ -324,7 +324,9 @@ export const STORES = [
     '      connection.on("error", ignore);\n',
     '      void Promise.resolve().then(() => connection.on("error", ignore));\n',
   ),
-  postgres("client.ts", "odd-clients")("    returned?.then(acquired, reject);\n", ""),
+  postgres("client.ts", "odd-clients")("    returned?.then(acquired).then(undefined, reject);\n", ""),
+  postgres("client.ts", "odd-clients")("isAcquired || connection === undefined", "connection === undefined"),
+  postgres("client.ts", "odd-clients")("isAcquired || connection === undefined", "isAcquired"),
   postgres("fault.ts", "pooler")('  "42P05": NO_PREPARE,\n', ""),
   postgres("fault.ts", "serializable", "faults")('"40001": "conflict",', ""),
   queue("executor.ts")(

@@ -236,11 +236,27 @@ test("a connection that the server ends in the packet in which it is ready fails
   server.close();
 });
 
-test("a pool whose connect takes no callback decides too", async () => {
+type Connect = (acquired?: (error: unknown, connection?: PoolClient) => void) => Promise<PoolClient> | undefined;
+
+test.each<[string, (connect: Connect) => Connect]>([
+  ["takes no callback", (connect) => () => connect()],
+  ["calls back and returns a promise of nothing", (connect) => async (acquired) => connect(acquired) as never],
+  [
+    "calls back and returns a promise of the same",
+    (connect) => async (acquired) => {
+      const connection = (await connect()) as PoolClient;
+      acquired?.(undefined, connection);
+      return connection;
+    },
+  ],
+])("a pool whose connect %s decides too, and keeps no listener", async (_, wrap) => {
   const pool = fixture.pool();
-  const connection = pool.connect.bind(pool) as () => Promise<PoolClient>;
-  pool.connect = (() => connection()) as Pool["connect"];
+  const connections: PoolClient[] = [];
+  pool.on("connect", (connection) => void connections.push(connection));
+  pool.connect = wrap(pool.connect.bind(pool) as Connect) as Pool["connect"];
   const limits = defineLimits({ promised: plenty }, { store: postgres(pool, PATIENT), timeout: 60_000 });
   const decisions = await Promise.all(Array.from({ length: 3 }, () => limits.limit("promised", { key: "k" })));
   expect(decisions.map(({ ok, degraded }) => [ok, degraded])).toEqual(Array(3).fill([true, undefined]));
+  // That of the pool itself.
+  expect(connections.map((connection) => connection.listenerCount("error"))).toEqual(connections.map(() => 1));
 });

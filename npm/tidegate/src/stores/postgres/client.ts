@@ -231,7 +231,10 @@ const OF_SESSION = /^2[56]/;
  */
 const acquire = (pool: Pool): Promise<Connection> =>
   new Promise((resolve, reject) => {
-    const acquired = (connection: Connection): void => {
+    let isAcquired = false;
+    const acquired = (connection: Connection | undefined): void => {
+      if (isAcquired || connection === undefined) return;
+      isAcquired = true;
       connection.on("error", ignore);
       resolve(connection);
     };
@@ -239,8 +242,8 @@ const acquire = (pool: Pool): Promise<Connection> =>
       if (connection === undefined) reject(error);
       else acquired(connection);
     });
-    // A pool of the application's own may take no callback.
-    returned?.then(acquired, reject);
+    // A `connect` of the application's own may take no callback, or take one and return a promise too, as of nothing.
+    returned?.then(acquired).then(undefined, reject);
   });
 
 /** Returns the connection to the pool, which closes it after an error. */
