@@ -272,8 +272,14 @@ export function unknownName(name: unknown, defined: readonly string[], field = "
   return new InputError(field, rule, name, show(name) + meant(name, defined, '"'));
 }
 
-/** In an observed limiter: the one that it observes, for calls that are no decisions of the application's. */
-export const UNOBSERVED: unique symbol = /* @__PURE__ */ Symbol.for("tidegate.unobserved");
+/** In an observed limiter: itself, and the one that it observes. A wrapper of it may inherit this. */
+export const OBSERVED: unique symbol = /* @__PURE__ */ Symbol.for("tidegate.observed");
+
+/** The limiter that an observed one observes, for calls that are no decisions of the application's; any other is returned. */
+export function unobserved<L extends object>(limiter: L): L {
+  const { [OBSERVED]: found } = limiter as { readonly [OBSERVED]?: { readonly by: unknown; readonly limiter: L } };
+  return found?.by === limiter ? found.limiter : limiter;
+}
 
 /** Throws unless it has these methods of a limiter. */
 export function checkLimiter(limiter: unknown, ...methods: readonly ("limit" | "limitAll" | "give")[]): void {

@@ -12,7 +12,7 @@ import {
   keyed,
   type KeyOptions,
   type LimitRequest,
-  UNOBSERVED,
+  unobserved,
 } from "../limiter/options.ts";
 import { combined } from "../limit/combined.ts";
 import { follow, type Pending, together } from "../limit/pending.ts";
@@ -38,7 +38,6 @@ interface Blocker {
   limit(name: string, options: CallOptions): Pending<Decision>;
   block(name: string, options: BlockOptions): Pending<Decision>;
   reset(name: string, options: KeyOptions): Pending<void>;
-  readonly [UNOBSERVED]?: Blocker;
 }
 
 /** Counts a denial, and returns its decision, with the end of a block that it began. */
@@ -122,7 +121,7 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
     if (decision.degraded === true || decision.retryAt === undefined) return decision;
     const counter = (what: string, config: Config) =>
       // A denial that counts is one decision: observers would have up to six of it.
-      counterOf(limiter[UNOBSERVED] ?? limiter, `${request.name}.${what}`, { ...keyed(request.key), config });
+      counterOf(unobserved(limiter), `${request.name}.${what}`, { ...keyed(request.key), config });
     const counts = counter("denials", denials);
     return follow(counts.take(), (counted) => {
       // One request alone takes the last token, so one alone begins the block; while it lasts there are no tokens to take.

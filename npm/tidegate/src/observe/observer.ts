@@ -9,7 +9,8 @@ import {
   checkLimiter,
   type LimitOptions,
   type LimitRequest,
-  UNOBSERVED,
+  OBSERVED,
+  unobserved,
 } from "../limiter/options.ts";
 
 /** One decision on one limit. */
@@ -139,6 +140,6 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
     limitMany: many,
   };
   const own = Object.entries(methods).map(([name, value]) => [name, { value, writable: true, configurable: true }]);
-  const { [UNOBSERVED]: value = limiter } = limiter as { readonly [UNOBSERVED]?: L };
-  return Object.create(limiter, { ...Object.fromEntries(own), [UNOBSERVED]: { value } }) as L;
+  const by = Object.create(limiter, Object.fromEntries(own)) as L;
+  return Object.defineProperty(by, OBSERVED, { value: { by, limiter: unobserved(limiter) } });
 }

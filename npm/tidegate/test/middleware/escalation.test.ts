@@ -221,3 +221,24 @@ test("observers get the block, and not what counts towards it", async () => {
   const one = ["limit api true", "limit api true", "limit api false", "block api true", "limit api false"];
   expect(events).toEqual(one.flatMap((event) => [`1 ${event}`, `2 ${event}`]));
 });
+
+const observed = () => observe(defineLimits({ api: BUCKET }, { now: () => START }), () => {});
+type Observed = ReturnType<typeof observed>;
+
+test.each<[string, (inner: Observed, limit: Observed["limit"]) => Observed]>([
+  ["Object.create", (inner, limit) => Object.assign(Object.create(inner), { limit })],
+  [
+    "Proxy",
+    (inner, limit) => new Proxy(inner, { get: (_, name) => (name === "limit" ? limit : Reflect.get(inner, name)) }),
+  ],
+])("a wrapper of an observed limiter, by %s, has the calls that count towards a block", async (_, wrap) => {
+  const inner = observed();
+  const names: string[] = [];
+  const limits = wrap(inner, (...call: unknown[]) => {
+    names.push(String(call[0]));
+    return Reflect.apply(inner.limit, inner, call);
+  });
+  const handler = rateLimit(limits, { name: "api", key: "ann", block: { after: 1, for: "1m" } }, () => new Response());
+  for (let i = 0; i < 3; i++) await handler(new Request("https://app.example/"));
+  expect(names).toEqual(["api", "api", "api", "api.denials", "api.begins", "api.blocks"]);
+});
