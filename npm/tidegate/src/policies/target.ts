@@ -60,7 +60,7 @@ export function keyOfValues(
 /** An address as requests have it; another text, such as `unknown` or a network, as it is. */
 function keyOfAddress(text: string): string {
   // With the port each connection would have a limit of its own.
-  if (withoutPort(text) !== text) throw new InputError("key", "an address without its port", text);
+  if (withoutPort(text) !== text) throw new InputError("key", "an address without port and brackets", text);
   return addressKey(text) ?? text;
 }
 

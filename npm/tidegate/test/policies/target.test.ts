@@ -53,8 +53,8 @@ describe("policyTarget", () => {
     expect(at({ name: "api", key: "" })).toThrow('`key` must be not empty; an empty value is [""]; got ""');
     expect(at({ name: "api", key: [""] })).not.toThrow();
     // As in Go's RemoteAddr: each connection would have a limit of its own.
-    for (const key of ["203.0.113.7:52144", "[2001:db8::1]:52144"]) {
-      expect(at({ name: "api", key })).toThrow(`\`key\` must be an address without its port; got "${key}"`);
+    for (const key of ["203.0.113.7:52144", "[2001:db8::1]:52144", "[2001:db8::1]"]) {
+      expect(at({ name: "api", key })).toThrow(`\`key\` must be an address without port and brackets; got "${key}"`);
     }
     expect(at({ name: "plans", key: ["a", 7] })).toThrow("`parts[1]` must be a string");
     expect(at({ name: "none", key: "a" })).toThrow("`name` must be one of the rules in force: api, plans, all");
