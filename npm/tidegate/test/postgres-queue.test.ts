@@ -226,3 +226,16 @@ test("more calls may wait than a function takes arguments, as two of limitMany a
   (await expected("locked_rows a")).answer("1");
   await expected("locked_rows ab");
 });
+
+test("a call on another row does not wait for a statement that waits for a lock, however many calls are in that", async () => {
+  const { sent, call, turn, expected, lockA } = open();
+  const calls = ["a", "b", ...Array<string>(9).fill("a")].map(call);
+  await lockA();
+  const waits = await expected("call_rows a", "80");
+  calls.push(call("c"));
+  await turn();
+  expect(sent).toHaveLength(1);
+  (await expected("take_row c", "20")).answer(taken());
+  waits.answer(`${Date.now()};${Array(10).fill(0)};${Array(10).fill(Date.now())}`);
+  await Promise.all(calls);
+});

@@ -31,7 +31,7 @@ export class Queue {
    */
   #onLocked: PendingRequest[] = [];
   #waiting: PendingRequest[] = [];
-  /** How many statements are out, and how many requests are in them. */
+  /** How many statements are out, and how many requests are in those that are not on locked rows: no other waits for these. */
   #statements = 0;
   #requests = 0;
   /** The rows of these: other requests on them wait, so that they are decided in order. */
@@ -81,8 +81,9 @@ export class Queue {
 
   /** Carries out these requests. `lock`: ms for a lock, where the rows are locked. */
   async #execute(batch: readonly PendingRequest[], lock?: number): Promise<void> {
+    const shared = lock === undefined ? batch.length : 0;
     this.#statements++;
-    this.#requests += batch.length;
+    this.#requests += shared;
     for (const pending of batch) {
       pending.undelayed = false;
       for (const id of pending.ids) this.#busy.add(id);
@@ -91,7 +92,7 @@ export class Queue {
       await this.#executor.execute(batch, lock);
     } finally {
       this.#statements--;
-      this.#requests -= batch.length;
+      this.#requests -= shared;
       for (const { ids } of batch) for (const id of ids) this.#busy.delete(id);
       // After the callers that just got their replies have made their next calls.
       this.#schedule();
