@@ -3,8 +3,9 @@ import { matching, type Rule, type Tree } from "../tree.ts";
 
 /** IEEE 754 leaves the last bit of these open: Node.js 20 returns other bits for some of them on arm64 than on x64. */
 const FUNCTIONS =
-  "a?sinh?|a?cosh?|a?tanh?|atan2|exp2?|expm1|exp_m1|ln|ln_1p|log|log2|log10|log1p|pow|powf|cbrt|hypot|sin_cos";
-const JAVASCRIPT = new RegExp(`\\bMath\\s*\\.\\s*(${FUNCTIONS})\\b`);
+  "a?sinh?|a?cosh?|a?tanh?|atan2|exp2?|expm1|exp_m1|ln|ln_1p|log|log2|log10|log1p|pow[fi]?|cbrt|hypot|sin_cos";
+/** `**` is `Math.pow`; of 2 its powers are exact. */
+const JAVASCRIPT = new RegExp(`\\bMath\\s*\\.\\s*(${FUNCTIONS})\\b|(?<!(?<![\\w.])2) \\*\\* `);
 const RUST = new RegExp(`\\.(${FUNCTIONS})\\(|\\bf64::(${FUNCTIONS})\\b`);
 const PLACES = [
   [/^npm\/tidegate\/src\/(?!engine\/generated\/).*\.tsx?$/, JAVASCRIPT],
@@ -26,6 +27,8 @@ export const numbers: readonly Rule[] = [
     broken: [
       { "npm/tidegate/src/limiter/spread.ts": "export const wait = (x: number): number => Math.exp(-x);\n" },
       { "npm/tidegate/src/client/retry.ts": "export const wait = (x: number): number => Math.pow(1.5, x);\n" },
+      { "npm/tidegate/src/client/retry.ts": "export const wait = (x: number): number => 1.5 ** x;\n" },
+      { "crates/core/src/take.rs": "fn weight(x: f64, n: i32) -> f64 { x.powi(n) }\n" },
       { "crates/core/src/take.rs": "fn weight(x: f64) -> f64 { x.powf(0.5) }\n" },
       { "crates/policy/src/number.rs": "fn weight(x: f64) -> f64 { f64::ln(x) }\n" },
     ],
