@@ -250,7 +250,7 @@ test.each<[string, (connect: Connect) => Connect]>([
     },
   ],
 ])("a pool whose connect %s decides too, and keeps no listener", async (_, wrap) => {
-  const pool = fixture.pool();
+  const pool = new Pool(fixture.server.options);
   const connections: PoolClient[] = [];
   pool.on("connect", (connection) => void connections.push(connection));
   pool.connect = wrap(pool.connect.bind(pool) as Connect) as Pool["connect"];
@@ -259,4 +259,5 @@ test.each<[string, (connect: Connect) => Connect]>([
   expect(decisions.map(({ ok, degraded }) => [ok, degraded])).toEqual(Array(3).fill([true, undefined]));
   // That of the pool itself.
   expect(connections.map((connection) => connection.listenerCount("error"))).toEqual(connections.map(() => 1));
+  await pool.end();
 });
