@@ -154,6 +154,7 @@ export const CALLERS = [
   one("client/single-flight.ts", "      ofOwner.delete(key);\n", "", SINGLE),
   one("client/streams.ts", "abort: (reason) => writer.abort(reason),", "", STREAMS),
   one("client/streams.ts", "at += size)", "at += bytes.byteLength)", STREAMS),
+  one("client/streams.ts", " && (await exceedsReserve(piece.byteLength))", "", STREAMS),
   one("client/streams.ts", "    cancel: close,\n", "", OBJECTS),
   one("client/streams.ts", "await take(count);", "await take(1);", OBJECTS),
   one("client/streams.ts", "Math.max(1, (rate ?? 0) / 10)", "(rate ?? 0) / 10", OBJECTS),

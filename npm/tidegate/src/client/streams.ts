@@ -82,6 +82,8 @@ function flowOf(limit: ConfigOrLimit, clock: Clock) {
   const queue = new Queue({ clock, source, maxQueued: Infinity });
   return {
     take: (count: number) => queue.run({ count, priority: DEFAULT_PRIORITY, notAfter: Infinity }, () => undefined),
+    /** Whether the limit's `maxReserved` is less. */
+    exceedsReserve: async (count: number) => count > ((await source.value()).config.maxReserved ?? Infinity),
     /** Rejects what waits. */
     close: (reason: unknown): void => queue.clear(reason),
   };
@@ -107,15 +109,16 @@ export function bytesGate(options: StreamLimitOptions): Gate<Uint8Array> {
   const { bytesPerSecond: rate, limit, clock = systemClock() } = options;
   checkRate("bytesPerSecond", rate, limit);
   const { burst = rate === undefined ? SHARED_BURST : Math.max(1, rate / 10) } = options;
-  const { take, close } = flowOf(limit ?? perSecond(rate as number, burst), clock);
+  const { take, exceedsReserve, close } = flowOf(limit ?? perSecond(rate as number, burst), clock);
   const size = Math.floor(burst);
   return {
     async pass(chunk, push) {
       const bytes = bytesOf(chunk);
       for (let at = 0; at < bytes.byteLength; at += size) {
         const piece = bytes.subarray(at, at + size);
-        await take(piece.byteLength).catch((error: unknown) => {
-          throw isRateLimitError(error) ? new InputError("burst", RULE, piece.byteLength) : error;
+        await take(piece.byteLength).catch(async (error: unknown) => {
+          const isTooLarge = isRateLimitError(error) && (await exceedsReserve(piece.byteLength));
+          throw isTooLarge ? new InputError("burst", RULE, piece.byteLength) : error;
         });
         push(piece);
       }

@@ -138,6 +138,16 @@ describe.each([
     },
   );
 
+  test("a piece that is denied although `maxReserved` holds it fails with the denial, as of a key that is blocked", async () => {
+    const clock = fakeClock(START);
+    const line = { kind: "token bucket", rate: 10_000, period: SECOND, maxReserved: 5000 } as const;
+    const limiter = defineLimits({ line }, { now: clock.now });
+    limiter.block("line", { for: 60 * SECOND });
+    const flow = run({ limit: { limiter, name: "line" }, burst: 5000, clock }, () => new Uint8Array(100));
+    await pass(clock, 100);
+    expect(String(flow.error)).toMatch(/^RateLimitError: rate limited by "line": retry in \d+ ms$/);
+  });
+
   test("a chunk that is not bytes fails with an InputError", async () => {
     const clock = fakeClock(START);
     const flow = run({ bytesPerSecond: 1000, clock }, (() => 7) as never);
