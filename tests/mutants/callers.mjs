@@ -212,7 +212,7 @@ export const CALLERS = [
   ofConsole("index.ts", "if (sameOrigin === false)", "if (sameOrigin !== true)", "stream"),
   ofConsole("operations.ts", "current.degraded === true || ", "", "console"),
   ofConsole("operations.ts", " || next.degraded === true", "", "console"),
-  ofConsole("operations.ts", "        if (degraded === true) throw cause;\n", "", "console"),
+  ofConsole("operations.ts", "  if (degraded === true) throw cause;\n", "", "console"),
   ofConsole("operations.ts", "resetAt: current.resetAt", "resetAt: next.resetAt", "console"),
   ofConsole("operations.ts", '    console.error("tidegate-console: an operation failed", error);\n', "", "console"),
   ofConsole("counts.ts", "this.#policy = policy;", "this.#policy ??= policy;", "counts"),

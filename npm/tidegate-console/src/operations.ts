@@ -1,6 +1,7 @@
 /** Reading and changing one key. */
 import {
   type BlockOptions,
+  type Decision,
   type Config,
   isInputError,
   isStoreError,
@@ -70,18 +71,11 @@ export async function operate(request: Request, operated: Operated): Promise<Res
     const target = keys.target(name, key) as Target;
     if (operation !== "read") {
       await onAction({ operation, name, key, count, for: length, on: undefined, request });
-      if (operation === "reset") {
-        await limiter.reset(name, target);
-      } else {
-        const changed =
-          operation === "block"
-            ? // The limiter refuses a block without a length.
-              limiter.block(name, { ...target, for: length as BlockOptions["for"] })
-            : limiter[operation](name, { ...target, count });
-        const { degraded, cause } = await changed;
-        // It did not reach the store: that is no success, whatever `onStoreError` says.
-        if (degraded === true) throw cause;
-      }
+      if (operation === "reset") await limiter.reset(name, target);
+      // The limiter refuses a block without a length.
+      else if (operation === "block")
+        stored(await limiter.block(name, { ...target, for: length as BlockOptions["for"] }));
+      else stored(await limiter[operation](name, { ...target, count }));
     }
     return json(200, await stateOf(limiter, name, target, count));
   } catch (error) {
@@ -90,6 +84,11 @@ export async function operate(request: Request, operated: Operated): Promise<Res
     if (isStoreError(error)) return json(503, { error: error.message });
     return json(500, { error: "The operation failed. The server's log has the reason." });
   }
+}
+
+/** Throws where a change did not reach the store: that is no success, whatever `onStoreError` says. */
+function stored({ degraded, cause }: Decision): void {
+  if (degraded === true) throw cause;
 }
 
 async function switchOver(request: Request, body: object, { shadow, onAction }: Operated): Promise<Switch> {

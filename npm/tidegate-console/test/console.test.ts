@@ -305,14 +305,19 @@ describe("an operation", () => {
     expect(actions).toEqual([]);
   });
 
-  test.each([0, 1])("marks a state of which the check of %i tokens was decided without the store", async (count) => {
+  /** A console on a store on which these calls fail, and reads work. */
+  const failingIn = (fails: (call: Parameters<AsyncStore["decide"]>[0]) => boolean) => {
     const whole = memory();
     const half = Object.assign(Object.create(whole), { sync: false, name: "half" }) as AsyncStore;
     const decide: AsyncStore["decide"] = async (call, now) =>
-      call.count === count ? Promise.reject(new Error("ECONNREFUSED")) : whole.decide(call, now);
+      fails(call) ? Promise.reject(new Error("ECONNRESET")) : whole.decide(call, now);
     Object.assign(half, { decide, getValue: async () => ({ value: 1, ts: START }) });
     const configs = { api: { kind: "fixed window", rate: 1, period: "1s" } } as const;
-    const { fetch } = createConsole(defineLimits(configs, { store: half, log: false }), { authorize: () => true });
+    return createConsole(defineLimits(configs, { store: half, log: false }), { authorize: () => true });
+  };
+
+  test.each([0, 1])("marks a state of which the check of %i tokens was decided without the store", async (count) => {
+    const { fetch } = failingIn((call) => call.count === count);
     expect((await stateOf(await fetch(post(read)))).degraded).toBe(true);
   });
 
@@ -320,13 +325,7 @@ describe("an operation", () => {
     "a %s that did not reach the store is no success",
     async (operation) => {
       vi.spyOn(console, "error").mockImplementation(() => {});
-      const whole = memory();
-      const half = Object.assign(Object.create(whole), { sync: false, name: "half" }) as AsyncStore;
-      const decide: AsyncStore["decide"] = async (call, now) =>
-        call.op === operation ? Promise.reject(new Error("ECONNRESET")) : whole.decide(call, now);
-      Object.assign(half, { decide, getValue: async () => ({ value: 1, ts: START }) });
-      const configs = { api: { kind: "fixed window", rate: 1, period: "1s" } } as const;
-      const { fetch } = createConsole(defineLimits(configs, { store: half, log: false }), { authorize: () => true });
+      const { fetch } = failingIn((call) => call.op === operation);
       const response = await fetch(post({ ...read, operation, for: "15m" }));
       const error = `half: ${operation} of "api:ann" failed: ECONNRESET`;
       expect([response.status, await response.json()]).toEqual([503, { error }]);
