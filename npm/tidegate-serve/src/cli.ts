@@ -65,8 +65,9 @@ function integer(name: string, written: string, least: number, most: number): nu
   throw new UsageError(`--${name} must be an integer from ${least} to ${most}; got ${JSON.stringify(written)}`);
 }
 
-/** The ms of a time that a timer can wait. */
-function milliseconds(name: string, written: string, ms: number = durationOf(name, written)): number {
+/** The ms of a time that a timer can wait, as `read` reads it. */
+function milliseconds(name: string, written: string, read = durationOf): number {
+  const ms = read(name, written);
   if (ms >= 1 && ms <= LONGEST_TIMER) return ms;
   throw new UsageError(`--${name} must be from 1ms to 24d; got ${JSON.stringify(written)}`);
 }
@@ -121,7 +122,7 @@ function consoleOf(wanted: boolean, token: string | undefined): boolean {
 }
 
 function settingsOf(values: Values, policies: string, terminal: Terminal, version: string): Settings {
-  const { timeout, "shutdown-timeout": shutdown } = values;
+  const { timeout } = values;
   // Says which file is missing before a store is opened.
   text(policies, terminal);
   const adminToken = tokenOf(values["admin-token-file"], terminal);
@@ -140,7 +141,7 @@ function settingsOf(values: Values, policies: string, terminal: Terminal, versio
     console: consoleOf(values.console, adminToken),
     bodyLimit: integer("body-limit", values["body-limit"], 1, 2 ** 30),
     headerLimit: integer("header-limit", values["header-limit"], 1024, 2 ** 20),
-    shutdownTimeout: milliseconds("shutdown-timeout", shutdown, spanOf("shutdown-timeout", shutdown)),
+    shutdownTimeout: milliseconds("shutdown-timeout", values["shutdown-timeout"], spanOf),
     logRequests: values["log-requests"],
   };
 }
