@@ -328,6 +328,8 @@ export const STORES = [
   postgres("client.ts", "odd-clients")("    returned?.then(acquired).then(undefined, reject);\n", ""),
   postgres("client.ts", "odd-clients")("isAcquired || connection === undefined", "connection === undefined"),
   postgres("client.ts", "odd-clients")("isAcquired || connection === undefined", "isAcquired"),
+  postgres("request.ts", "locks")("    this.#caller = { at: this.#caller.at };\n", ""),
+  postgres("request.ts", "locks")("    this.#resolve = this.#reject = ignore;\n", ""),
   postgres("fault.ts", "pooler")('  "42P05": NO_PREPARE,\n', ""),
   postgres("fault.ts", "serializable", "faults")('"40001": "conflict",', ""),
   queue("executor.ts")(

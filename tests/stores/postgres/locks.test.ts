@@ -1,4 +1,6 @@
 /** Rows and tables that another session keeps locked: which calls wait, which fail, and what is taken. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Client, type DatabaseError } from "pg";
 import { describe, expect, test } from "vitest";
 import { type Config, defineLimits } from "tidegate";
@@ -97,6 +99,26 @@ describe("a row that another transaction has locked", () => {
     expect(degraded.get("a")).toContainEqual(
       expect.objectContaining({ scope: "key", message: expect.stringContaining("locked by another transaction") }),
     );
+  });
+
+  test("the errors of its calls are not kept", async () => {
+    const limits = defineLimits({ kept: plenty }, { store: fixture.store(), log: false });
+    await limits.limit("kept", { key: "a" });
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const failed = async (): Promise<WeakRef<object> | undefined> => {
+      const { cause } = await limits.limit("kept", { key: "a" });
+      const { cause: ofServer } = Object(cause) as { cause?: DatabaseError };
+      return ofServer && new WeakRef(ofServer);
+    };
+    await holding(row("kept:a"), async () => {
+      let first = await failed();
+      while (first === undefined) first = await failed();
+      // The last one is kept while the row counts as locked.
+      for (let i = 0; i < 5; i++) await failed();
+      collect();
+      expect(first.deref()).toBeUndefined();
+    });
   });
 
   test("a row that another transaction is inserting fails only its own calls", async () => {

@@ -20,6 +20,8 @@ export interface Request {
 
 type Reply = Decision | AllDecision | undefined;
 
+const ignore = (): void => {};
+
 /** A request in the queue or in a statement. */
 export class PendingRequest {
   readonly calls: readonly RowCall[];
@@ -41,9 +43,9 @@ export class PendingRequest {
   #settled = false;
   readonly #operation: string;
   /** Its caller's; `why` is set where the cause is its key alone. */
-  readonly #caller: NonNullable<Deadline>;
-  readonly #resolve: (reply: Reply) => void;
-  readonly #reject: (error: unknown) => void;
+  #caller: NonNullable<Deadline>;
+  #resolve: (reply: Reply) => void;
+  #reject: (error: unknown) => void;
 
   constructor(request: Request, resolve: (reply: Reply) => void, reject: (error: unknown) => void) {
     const { operation, calls, now, deadline } = request;
@@ -71,8 +73,9 @@ export class PendingRequest {
   }
 
   resolve(reply: Reply): void {
-    this.#settled = true;
-    this.#resolve(reply);
+    const resolve = this.#resolve;
+    this.#settle();
+    resolve(reply);
   }
 
   fail(what: string, cause?: unknown, scope: "key" | "store" = "store", identity?: string): void {
@@ -80,8 +83,19 @@ export class PendingRequest {
   }
 
   #fail(error: Error): void {
+    const reject = this.#reject;
+    this.#settle();
+    reject(error);
+  }
+
+  /**
+   * Releases its caller, and so its error: the stack of a server's error holds the requests of its statement. Through those,
+   * each error on a row that is locked again and again would hold all errors before it.
+   */
+  #settle(): void {
     this.#settled = true;
-    this.#reject(error);
+    this.#caller = { at: this.#caller.at };
+    this.#resolve = this.#reject = ignore;
   }
 
   #error(what: string, cause: unknown, scope: "key" | "store", identity: string = this.ids.join(",")): StoreError {
