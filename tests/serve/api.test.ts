@@ -259,6 +259,14 @@ describe("the OpenAPI document", () => {
     expect(Object.keys(body.paths).sort()).toEqual(paths.map((path) => `/v1/${path}`));
   });
 
+  test("lists the statuses that a route answers: a decision without the store is none of 503, and a GET has no body", async () => {
+    const { body } = await service.request("/v1/openapi.json");
+    const statuses = (path: string, method = "post") => Object.keys(body.paths[`/v1/${path}`][method].responses).join();
+    for (const path of ["decide", "check", "decide-all"]) expect(statuses(path)).toBe("200,400,413,415");
+    for (const path of ["reset", "give", "charge", "block"]) expect(statuses(path)).toBe("200,400,401,413,415,503");
+    expect(statuses("state", "get")).toBe("200,400,401,503");
+  });
+
   test("the validator refuses a document that is not: this test can fail", async () => {
     const { body } = await service.request("/v1/openapi.json");
     body.paths["/v1/decide"].post.responses = [];

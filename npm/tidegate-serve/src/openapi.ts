@@ -56,12 +56,21 @@ function operation(route: Route, schemas: Record<string, unknown>): object {
     ...input,
     ...(admin ? { security: [{ token: [] }] } : {}),
     responses: {
-      200: { description: "The answer, with the rate-limit fields", ...json("application/json", answers) },
+      200: { description: "The answer; a decision's has the rate-limit fields", ...json("application/json", answers) },
       400: problem("The request has a mistake: `field`, `rule`, `value` and `remedy` name it"),
-      ...(admin ? { 401: problem("The token of the administrator is absent or wrong") } : {}),
-      413: problem("The body is larger than --body-limit"),
-      415: problem("The body is not application/json, or is compressed"),
-      503: problem("The store failed, and there is no decision without it"),
+      ...(method === "post"
+        ? {
+            413: problem("The body is larger than --body-limit"),
+            415: problem("The body is not application/json, or is compressed"),
+          }
+        : {}),
+      // A decision without the store has 200, and `degraded`.
+      ...(admin
+        ? {
+            401: problem("The token of the administrator is absent or wrong"),
+            503: problem("The store failed, or did not answer in time"),
+          }
+        : {}),
     },
   };
 }
