@@ -38,6 +38,8 @@ pub(crate) struct Slot {
     pub(crate) names: Vec<String>,
     /// Whether it may be absent.
     pub(crate) optional: bool,
+    /// Whether it is the client's address, by all of its names or one of them.
+    address: bool,
 }
 
 /// The fields that are read of each line. The first is the time.
@@ -59,7 +61,7 @@ impl Key {
     /// The key of a line, or why it has none.
     fn write(&self, slots: &[Slot], fields: &Fields, key: &mut Vec<u8>) -> Result<(), String> {
         for slot in &self.parts {
-            let is_address = is_address(&slots[*slot]);
+            let is_address = slots[*slot].address;
             match fields.get(*slot) {
                 // A request without an address has one all the same, which the log lacks.
                 None if self.rule && !is_address => key.push(key::ABSENT),
@@ -81,11 +83,15 @@ impl Key {
 impl Slots {
     pub(crate) fn new(time: Option<&str>) -> Slots {
         let names = time.map_or_else(|| TIMES.map(str::to_owned).to_vec(), |name| vec![name.to_owned()]);
-        Slots { all: vec![Slot { names, optional: false }], keys: vec![] }
+        Slots { all: vec![Slot { names, optional: false, address: false }], keys: vec![] }
     }
 
     fn add(&mut self, names: Vec<String>, optional: bool) -> usize {
-        self.all.push(Slot { names, optional });
+        let address = match names.as_slice() {
+            [name] => ADDRESSES.iter().any(|address| same(address, name)),
+            names => names == ADDRESSES,
+        };
+        self.all.push(Slot { names, optional, address });
         self.all.len() - 1
     }
 
@@ -210,7 +216,7 @@ impl Wanted {
             _ => None,
         };
         let parts = self.keys.iter().filter(|key| key.rule).flat_map(|key| &key.parts);
-        let mut notes: Vec<String> = parts.filter(|slot| !is_address(&self.slots[**slot])).filter_map(note).collect();
+        let mut notes: Vec<String> = parts.filter(|slot| !self.slots[**slot].address).filter_map(note).collect();
         for slot in self.scopes.iter().filter_map(|scope| scope.cost.stated()) {
             let named = named(&self.slots[slot]);
             let note =
@@ -231,7 +237,7 @@ impl Wanted {
         let mut limited = false;
         for scope in &self.scopes {
             let is_it = |(slot, text): &(usize, String)| match fields.get(*slot) {
-                Some(found) if is_address(&slots[*slot]) => key::address(found) == text.as_bytes(),
+                Some(found) if slots[*slot].address => key::address(found) == text.as_bytes(),
                 found => found == Some(text.as_bytes()),
             };
             let applies = if scope.fallback { !limited } else { scope.matches.iter().all(is_it) };
@@ -282,10 +288,6 @@ fn is_plain(text: &[u8]) -> bool {
 
 fn number(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
-}
-
-fn is_address(slot: &Slot) -> bool {
-    slot.names == ADDRESSES
 }
 
 /// The names of a field, or all those of the client's address.

@@ -64,6 +64,23 @@ fn the_client_of_a_log_that_begins_with_the_name_of_the_server_is_the_address_be
 }
 
 #[test]
+fn the_clients_address_is_its_network_by_each_name_of_its_field() {
+    let v6 = r#"2001:db8:0:1234::1 - - [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 312"#;
+    assert_eq!(
+        (by("host", v6), by("remote_addr", v6)),
+        ("2001:db8:0:1200::/56".to_owned(), "2001:db8:0:1200::/56".to_owned())
+    );
+    for name in ["ip", "remote_addr", "Client-IP", "request.remote_ip"] {
+        let field = name.split('.').rev().fold(json!("::ffff:10.0.0.1"), |value, name| json!({ name: value }));
+        let mut line = json!({ "time": 1_700_000_000 });
+        line.as_object_mut().unwrap().extend(field.as_object().unwrap().clone());
+        assert_eq!(by(name, &line.to_string()), "10.0.0.1", "{name}");
+    }
+    // Any other field is what it is.
+    assert_eq!(by("user", r#"{"time":1700000000,"user":"a::b"}"#), "a::b");
+}
+
+#[test]
 fn the_client_of_forwarded_addresses_in_place_of_the_host_is_the_first() {
     for proxies in ["", " 10.1.1.1,", " 10.1.1.1, unknown,"] {
         let line = format!("203.0.113.9,{proxies} {LINE}");
