@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
-import { concurrent, semaphore } from "../../src/client/index.ts";
+import { concurrent, semaphore, throttle } from "../../src/client/index.ts";
+import { defineLimits, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
 describe("concurrent", () => {
@@ -29,6 +30,21 @@ describe("concurrent", () => {
     release();
     await Promise.all([...calls, a.idle(), b.idle()]);
     expect(two.held).toBe(0);
+  });
+
+  test("around a throttled function, only calls that have a place reserve tokens, and all keep its spacing", async () => {
+    const clock = fakeClock(0);
+    const limits = defineLimits(
+      { a: { kind: "token bucket", rate: 1, period: SECOND, capacity: 1 } },
+      { now: clock.now },
+    );
+    const spaced = throttle(() => clock.now(), { limiter: limits, name: "a" }, { clock });
+    const run = concurrent(spaced, 2, { clock });
+    const calls = Array.from({ length: 5 }, () => run());
+    await clock.pass(0);
+    expect(limits.getValue("a").value).toBe(-2);
+    await clock.pass(5 * SECOND);
+    expect(await Promise.all(calls)).toEqual([0, 1000, 2000, 3000, 4000]);
   });
 
   test("an abort while waiting for a place ends the wait", async () => {
