@@ -27,7 +27,7 @@ pub(crate) fn smallest(trace: &mut Trace, subject: &Subject, heavy: &Heavy, tabl
     let most = Field::Capacity.bound().max;
     let guess = heavy.deepest.ceil().min(most);
     let mut exact = true;
-    let tokens = least_near(guess, most, |capacity| {
+    let tokens = least_near(guess, most, |capacity| -> Result<bool, Error> {
         let Some(policy) = subject.with(subject.policy.rate(), capacity) else { return Ok(false) };
         let mut decider = Decider::alone(subject, policy, tables);
         // Without reserves, a key that never owed half of the deepest debt is never denied.

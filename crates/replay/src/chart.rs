@@ -20,7 +20,7 @@ const STYLE: &str = "<style>svg{color:#1f2328;background:#fff}\
 
 pub(crate) fn draw(series: &Series) -> Result<String, Error> {
     let mut svg = String::new();
-    drawn(series, &mut svg).map_err(|error| Error::Chart(error.to_string()))?;
+    drawn(series, &mut svg).map_err(|error| Error(format!("the chart cannot be drawn: {error}")))?;
     let svg = svg.replace(&format!("#{:02X}{:02X}{:02X}", INK.0, INK.1, INK.2), "currentColor");
     // After the tag of the root.
     Ok(match svg.split_once(">\n") {

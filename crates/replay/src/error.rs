@@ -1,72 +1,25 @@
-//! The errors that end a replay. A bad line is counted instead.
+//! The error that ends a replay, and text of a log in messages.
 
 use std::{fmt, io};
-use tidegate_core::InputError;
 
-/// An error that ends a replay.
+/// An error that ends a replay, as the message with its remedy. A bad line is counted instead.
 #[derive(Debug)]
-pub enum Error {
-    /// The spool cannot be written or read back. The message is that of the spool, with the file and the remedy.
-    Trace(io::Error),
-    /// No format fits a file.
-    Format {
-        /// Its name, as given.
-        file: String,
-        /// Its first line that is not empty, shortened.
-        line: String,
-        /// Each format tried, and why it does not fit.
-        tried: Vec<(&'static str, String)>,
-        /// What to do with a file of another known format.
-        remedy: Option<&'static str>,
-    },
-    /// No line of any file is a request.
-    NoRequests {
-        /// Number of lines.
-        lines: u64,
-        /// Why the first line is not a request.
-        first: Option<String>,
-    },
-    /// A number of a limit is out of its range.
-    Input {
-        /// The limit's name.
-        limit: String,
-        /// The field, the rule and the value.
-        error: InputError,
-    },
-    /// The mistakes in the policy document, one per line.
-    Policy(String),
-    /// An illegal option.
-    Option(String),
-    /// The chart could not be drawn.
-    Chart(String),
-}
+pub struct Error(pub(crate) String);
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Trace(cause) => write!(f, "{cause}"),
-            Error::Format { file, remedy: Some(remedy), .. } => write!(f, "{file} has no known format: it is {remedy}"),
-            Error::Format { file, line, tried, remedy: None } => {
-                write!(f, "{file} has no known format. It begins with\n  {line}\nTried:")?;
-                for (format, why) in tried {
-                    write!(f, "\n  {format}: {why}")?;
-                }
-                write!(f, "\n--time, --key and --cost name other fields")
-            }
-            Error::NoRequests { lines: 0, .. } => write!(f, "there is nothing to replay: no lines"),
-            Error::NoRequests { lines, first } => {
-                write!(f, "there is nothing to replay: none of {lines} lines could be used")?;
-                first.as_ref().map_or(Ok(()), |why| write!(f, ". The first: {why}"))
-            }
-            Error::Input { limit, error } => write!(f, "limit {limit:?}: {error}"),
-            Error::Policy(text) | Error::Option(text) => write!(f, "{text}"),
-            Error::Chart(text) => write!(f, "the chart cannot be drawn: {text}"),
-        }
+        f.write_str(&self.0)
     }
 }
 
-// Without a source: the message has the cause.
 impl std::error::Error for Error {}
+
+/// The spool cannot be written or read back. Its message has the file and the remedy.
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        Error(error.to_string())
+    }
+}
 
 /// A character of a log for display: no control, and none that turns the direction of the text behind it.
 pub(crate) fn visible(c: char) -> char {

@@ -11,7 +11,7 @@ const UNITS: [(&str, f64); 7] =
 
 /// A limit's name and its numbers, not yet checked.
 pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error> {
-    let wrong = |what: String| Error::Option(format!("limit {text:?}: {what}"));
+    let wrong = |what: String| Error(format!("limit {text:?}: {what}"));
     let mut name = if number == 0 { "limit".to_owned() } else { format!("limit{}", number + 1) };
     let mut config = Config::new(Kind::TokenBucket);
     let mut seen = Vec::new();
@@ -88,9 +88,10 @@ pub(crate) fn share(text: &str) -> Result<f64, Error> {
         }
         None => text.trim().parse::<f64>(),
     };
-    share.ok().filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
-        Error::Option(format!("the budget must be a share such as 0.1% or 0.001, from 0 to 1; got {text:?}"))
-    })
+    share
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| Error(format!("the budget must be a share such as 0.1% or 0.001, from 0 to 1; got {text:?}")))
 }
 
 #[cfg(test)]

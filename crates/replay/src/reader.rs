@@ -65,7 +65,7 @@ impl Reader {
     /// Reads the lines that end in this chunk of the file.
     pub(crate) fn push(&mut self, chunk: &[u8], visit: impl FnMut(&Record) -> Result<(), Error>) -> Result<(), Error> {
         let Some(mut file) = self.file.take() else {
-            return Err(Error::Option("a chunk belongs to a file: call `begin` before `push`".to_owned()));
+            return Err(Error("a chunk belongs to a file: call `begin` before `push`".to_owned()));
         };
         file.lines.push(chunk);
         if file.splitter.is_some() || file.lines.head().len() >= HEAD {
@@ -80,9 +80,13 @@ impl Reader {
         self.end_file(visit)?;
         let read = std::mem::take(&mut self.read);
         if read.requests == 0 {
-            let first = read.first_bad.first();
-            let first = first.map(|bad| format!("{}:{}: {}: {}", bad.file, bad.line, bad.why, bad.text));
-            return Err(Error::NoRequests { lines: read.lines, first });
+            let why = match read.first_bad.first() {
+                None => "no lines".to_owned(),
+                Some(BadLine { file, line, why, text }) => {
+                    format!("none of {} lines could be used. The first: {file}:{line}: {why}: {text}", read.lines)
+                }
+            };
+            return Err(Error(format!("there is nothing to replay: {why}")));
         }
         Ok(read)
     }

@@ -5,7 +5,7 @@ use crate::fields::Slots;
 use crate::inline;
 use crate::options::Options;
 use crate::scope::{Cost, Scope};
-use tidegate_core::{Config, Kind, Policy};
+use tidegate_core::{Config, InputError, Kind, Policy};
 use tidegate_policy::{Descriptor, Document, Rule, Source};
 
 /// The key of limits that are given without one.
@@ -50,7 +50,7 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
     let column = options.cost.as_deref().map(|name| slots.column(name));
     let (mut subjects, mut notes) = (Vec::new(), Vec::new());
     if let Some(text) = &options.policy {
-        let document = Document::parse(text).map_err(|problems| Error::Policy(problems.to_string()))?;
+        let document = Document::parse(text).map_err(|problems| Error(problems.to_string()))?;
         for rule in &document.rules {
             subjects.push(of_rule(subjects.len(), rule, false, options, column, slots, &mut notes)?);
         }
@@ -60,12 +60,12 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
     }
     let cost = column.map_or(Cost::Fixed(1.0), Cost::Column);
     let mut add = |name: String, config: Config, open: bool| -> Result<(), Error> {
-        let policy = Policy::new(&config).map_err(|error| Error::Input { limit: name.clone(), error })?;
+        let policy = Policy::new(&config).map_err(|error| illegal(&name, &error))?;
         let fields = options.key.clone().unwrap_or_else(|| vec![ADDRESS.to_owned()]);
         let key = slots.key(fields.into_iter().map(|name| vec![name]).collect(), false);
         let scope = Scope { key, matches: vec![], fallback: false, shadow: false, cost: cost.clone() };
         if subjects.iter().any(|other: &Subject| other.name == name) {
-            return Err(Error::Option(format!("two limits have the name {name:?}")));
+            return Err(Error(format!("two limits have the name {name:?}")));
         }
         let number = subjects.len();
         subjects.push(Subject { number, name, rule: false, policy, reserve: false, open, scope });
@@ -77,17 +77,22 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
     }
     let proposes_all = options.policy.is_none() && options.limits.is_empty();
     if !proposes_all && options.period.is_some() {
-        return Err(Error::Option("`period` is that of a proposal without a limit; each limit has its own".to_owned()));
+        return Err(Error("`period` is that of a proposal without a limit; each limit has its own".to_owned()));
     }
     if proposes_all {
         if options.suggest.is_none() {
-            return Err(Error::Option("there is no limit to replay: give --policy, --limit or --suggest".to_owned()));
+            return Err(Error("there is no limit to replay: give --policy, --limit or --suggest".to_owned()));
         }
         let text = options.period.as_deref().unwrap_or("1m");
-        let period = inline::period(text).map_err(Error::Option)?;
+        let period = inline::period(text).map_err(Error)?;
         add("suggested".to_owned(), Config { rate: 1.0, period, ..Config::new(Kind::TokenBucket) }, true)?;
     }
     Ok((subjects, notes))
+}
+
+/// A number of a limit is out of its range.
+fn illegal(limit: &str, error: &InputError) -> Error {
+    Error(format!("limit {limit:?}: {error}"))
 }
 
 fn of_rule(
@@ -128,12 +133,11 @@ fn of_rule(
     };
     let is_own = options.key.is_none();
     let key = slots.key(key, is_own);
-    let input = |error| Error::Input { limit: rule.name.clone(), error };
     Ok(Subject {
         number,
         name: rule.name.clone(),
         rule: is_own,
-        policy: Policy::new(&config_of(&rule.limit.policy)).map_err(input)?,
+        policy: Policy::new(&config_of(&rule.limit.policy)).map_err(|error| illegal(&rule.name, &error))?,
         reserve: rule.reserve,
         open: false,
         scope: Scope { key, matches, fallback, shadow: rule.enforcement.shadow, cost },

@@ -42,7 +42,7 @@ pub(crate) fn propose(
     let allowed = allowed(budget, trace.requests);
     let most = Field::Capacity.bound().max;
     let mut denied = HashMap::new();
-    let capacity = least_near(guess, most, |capacity| {
+    let capacity = least_near(guess, most, |capacity| -> Result<bool, Error> {
         let Some(policy) = subject.with(rate, capacity) else { return Ok(false) };
         let count = count_denied(trace, &mut Decider::alone(subject, policy, tables), allowed, |_| true)?;
         denied.insert(capacity.to_bits(), count);

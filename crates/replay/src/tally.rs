@@ -39,7 +39,7 @@ impl Tally {
     pub(crate) fn new(subjects: &[Subject], tables: Tables) -> Result<Tally, Error> {
         // No wait is longer than up to the latest clock reading.
         let waits = Histogram::new_with_bounds(1, MAX_NOW_MS as u64, 3);
-        let waits = waits.map_err(|error| Error::Option(error.to_string()))?;
+        let waits = waits.map_err(|error| Error(error.to_string()))?;
         Ok(Tally {
             decider: Decider::new(subjects, tables),
             debts: Debts::new(subjects, tables),

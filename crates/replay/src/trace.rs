@@ -34,10 +34,6 @@ impl Writer {
 
     pub(crate) fn write(&mut self, record: &Record) -> Result<(), Error> {
         self.requests += 1;
-        self.put(record).map_err(Error::Trace)
-    }
-
-    fn put(&mut self, record: &Record) -> io::Result<()> {
         self.spool.write_all(&record.now.to_le_bytes())?;
         for count in &record.counts {
             self.spool.write_all(&count.to_le_bytes())?;
@@ -52,7 +48,7 @@ impl Writer {
 
     pub(crate) fn finish(self, counts: usize, keys: usize) -> Result<Trace, Error> {
         let requests = self.requests;
-        let spool = self.spool.into_inner().map_err(|error| Error::Trace(error.into_error()))?;
+        let spool = self.spool.into_inner().map_err(io::IntoInnerError::into_error)?;
         Ok(Trace { spool, counts, keys, requests })
     }
 }
@@ -60,12 +56,12 @@ impl Writer {
 impl Trace {
     /// Visits the requests in their order, until `visit` breaks.
     pub(crate) fn each(&mut self, mut visit: impl FnMut(&Record) -> ControlFlow<()>) -> Result<(), Error> {
-        self.spool.rewind().map_err(Error::Trace)?;
+        self.spool.rewind()?;
         let mut spool = BufReader::with_capacity(BUFFER, &mut self.spool);
         let mut record =
             Record { counts: vec![0.0; self.counts], keys: vec![Vec::new(); self.keys], ..Record::default() };
         for _ in 0..self.requests {
-            get(&mut spool, &mut record).map_err(Error::Trace)?;
+            get(&mut spool, &mut record)?;
             if visit(&record).is_break() {
                 break;
             }

@@ -13,21 +13,20 @@ pub fn replay(data: &[u8]) {
         "limits": ["rate=2 period=1s", "kind=fixed_window rate=5 period=1m start=0"], "maxKeys": 50,
     });
     let options: Options = serde_json::from_value(options).expect("options");
-    match run(&options, log, usize::from(first >> 4) * 10) {
+    let replay = Replay::new(&options, [1, 2], Box::new(Cursor::new(Vec::new()))).expect("legal options");
+    match run(replay, log, usize::from(first >> 4) * 10) {
         Ok(replayed) => {
             let report = replayed.report;
             assert_eq!(report.granted + report.denied, report.read.requests);
             assert_eq!(report.read.requests + report.read.bad, report.read.lines);
             assert!(report.read.from <= report.read.to && report.tokens_granted <= report.tokens);
         }
-        Err(error @ (Error::Option(_) | Error::Input { .. } | Error::Policy(_))) => panic!("legal options: {error}"),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 }
 
 /// Replays a log in chunks of this size; in one where it is 0.
-fn run(options: &Options, log: &[u8], size: usize) -> Result<Replayed, Error> {
-    let mut replay = Replay::new(options, [1, 2], Box::new(Cursor::new(Vec::new())))?;
+fn run(mut replay: Replay, log: &[u8], size: usize) -> Result<Replayed, Error> {
     replay.begin("the log")?;
     for chunk in log.chunks(if size == 0 { log.len().max(1) } else { size }) {
         replay.push(chunk)?;

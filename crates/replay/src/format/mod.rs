@@ -148,13 +148,20 @@ pub(crate) fn detect(
             });
             match fitting {
                 Ok(splitter) => return Ok(Some((*format, splitter))),
-                Err(why) => tried.push((format.name(), why)),
+                Err(why) => tried.push(format!("\n  {}: {why}", format.name())),
             }
         }
     }
     let known = OTHERS.iter().find(|(mark, _)| head.starts_with(mark)).map(|(_, remedy)| *remedy);
-    let remedy = known.or_else(|| proxy(first));
-    Err(Error::Format { file: file.to_owned(), line: shown(first), tried, remedy })
+    let why = match known.or_else(|| proxy(first)) {
+        Some(remedy) => format!(": it is {remedy}"),
+        None => format!(
+            ". It begins with\n  {}\nTried:{}\n--time, --key and --cost name other fields",
+            shown(first),
+            tried.concat()
+        ),
+    };
+    Err(Error(format!("{file} has no known format{why}")))
 }
 
 /// What to do with a line of a proxy's own text format, which is known by its time.
