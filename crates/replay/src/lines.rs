@@ -5,13 +5,6 @@ use memchr::memchr;
 /// Longest line in bytes; a longer one is skipped without being held.
 pub(crate) const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// The text between two ends of line.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line<'a> {
-    Text(&'a [u8]),
-    TooLong,
-}
-
 #[derive(Default)]
 pub(crate) struct Lines {
     buffer: Vec<u8>,
@@ -60,8 +53,8 @@ impl Lines {
         self.ended
     }
 
-    /// The next line without its end; `None` where it needs another chunk, or where no line is left.
-    pub(crate) fn next(&mut self) -> Option<Line<'_>> {
+    /// The next line without its end, or why it is not held; `None` where it needs another chunk, or where no line is left.
+    pub(crate) fn next(&mut self) -> Option<Result<&[u8], String>> {
         let line = match memchr(b'\n', &self.buffer[self.searched..]) {
             Some(at) => {
                 let line = self.from..self.searched + at;
@@ -83,13 +76,12 @@ impl Lines {
             }
         };
         self.searched = self.from;
-        let is_too_long = std::mem::take(&mut self.too_long);
-        Some(if is_too_long { Line::TooLong } else { Line::Text(trimmed(&self.buffer[line])) })
+        if std::mem::take(&mut self.too_long) {
+            return Some(Err(format!("longer than {MAX_LINE_BYTES} bytes")));
+        }
+        let line = &self.buffer[line];
+        Some(Ok(line.strip_suffix(b"\r").unwrap_or(line)))
     }
-}
-
-fn trimmed(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -106,10 +98,7 @@ mod tests {
                 None => lines.end(),
             }
             while let Some(line) = lines.next() {
-                found.push(match line {
-                    Line::Text(text) => Some(text.to_vec()),
-                    Line::TooLong => None,
-                });
+                found.push(line.ok().map(<[u8]>::to_vec));
             }
             assert!(lines.buffer.len() <= MAX_LINE_BYTES + 2 * chunk.map_or(0, <[u8]>::len).max(100_000));
         }

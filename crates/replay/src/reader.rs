@@ -3,8 +3,9 @@
 use crate::error::{Error, shown};
 use crate::fields::{Fields, Record, Wanted};
 use crate::format::{Format, Row, Splitter, detect};
-use crate::lines::{Line, Lines, MAX_LINE_BYTES};
+use crate::lines::Lines;
 use crate::report::{BadLine, Read};
+use crate::run::Sink;
 
 /// Bad lines that the report includes.
 const SHOWN: usize = 5;
@@ -19,6 +20,7 @@ pub(crate) struct Reader {
 }
 
 /// The file that is being read.
+#[derive(Default)]
 struct File {
     name: String,
     lines: Lines,
@@ -32,10 +34,6 @@ struct File {
     record: Record,
 }
 
-fn too_long() -> String {
-    format!("longer than {MAX_LINE_BYTES} bytes")
-}
-
 impl Reader {
     pub(crate) fn new(wanted: Wanted, format: Option<Format>) -> Reader {
         let read = Read { whole_seconds: true, from: f64::INFINITY, ..Read::default() };
@@ -47,37 +45,28 @@ impl Reader {
     }
 
     /// Begins a file, and ends the previous one.
-    pub(crate) fn begin(&mut self, name: &str, visit: impl FnMut(&Record) -> Result<(), Error>) -> Result<(), Error> {
-        self.end_file(visit)?;
-        self.file = Some(File {
-            name: name.to_owned(),
-            lines: Lines::default(),
-            splitter: None,
-            names: false,
-            continues: false,
-            number: 0,
-            fields: Fields::default(),
-            record: Record::default(),
-        });
+    pub(crate) fn begin(&mut self, name: &str, sink: &mut Sink) -> Result<(), Error> {
+        self.end_file(sink)?;
+        self.file = Some(File { name: name.to_owned(), ..File::default() });
         Ok(())
     }
 
     /// Reads the lines that end in this chunk of the file.
-    pub(crate) fn push(&mut self, chunk: &[u8], visit: impl FnMut(&Record) -> Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, chunk: &[u8], sink: &mut Sink) -> Result<(), Error> {
         let Some(mut file) = self.file.take() else {
             return Err(Error("a chunk belongs to a file: call `begin` before `push`".to_owned()));
         };
         file.lines.push(chunk);
         if file.splitter.is_some() || file.lines.head().len() >= HEAD {
-            self.split_lines(&mut file, visit)?;
+            self.split_lines(&mut file, sink)?;
         }
         self.file = Some(file);
         Ok(())
     }
 
     /// Summary of all files; an error where there is no request.
-    pub(crate) fn end(&mut self, visit: impl FnMut(&Record) -> Result<(), Error>) -> Result<Read, Error> {
-        self.end_file(visit)?;
+    pub(crate) fn end(&mut self, sink: &mut Sink) -> Result<Read, Error> {
+        self.end_file(sink)?;
         let read = std::mem::take(&mut self.read);
         if read.requests == 0 {
             let why = match read.first_bad.first() {
@@ -97,10 +86,10 @@ impl Reader {
     }
 
     /// Ends the file, if there is one.
-    pub(crate) fn end_file(&mut self, visit: impl FnMut(&Record) -> Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn end_file(&mut self, sink: &mut Sink) -> Result<(), Error> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         file.lines.end();
-        self.split_lines(&mut file, visit)?;
+        self.split_lines(&mut file, sink)?;
         if file.continues {
             self.bad(&file.name, file.number, b"", "a quote is never closed".to_owned());
         }
@@ -112,12 +101,10 @@ impl Reader {
         file.lines.skip_mark();
         // A line that is longer than the head, or than any may be, does not show the format.
         while file.lines.is_cut() {
-            if file.lines.next().is_none() {
-                return Ok(());
-            }
+            let Some(Err(why)) = file.lines.next() else { return Ok(()) };
             file.number += 1;
             self.read.lines += 1;
-            self.bad(&file.name, file.number, b"", too_long());
+            self.bad(&file.name, file.number, b"", why);
         }
         if file.lines.head().len() < HEAD && !file.lines.ended() {
             return Ok(());
@@ -134,11 +121,7 @@ impl Reader {
         Ok(())
     }
 
-    fn split_lines(
-        &mut self,
-        file: &mut File,
-        mut visit: impl FnMut(&Record) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    fn split_lines(&mut self, file: &mut File, sink: &mut Sink) -> Result<(), Error> {
         if file.splitter.is_none() {
             self.detect(file)?;
         }
@@ -147,21 +130,13 @@ impl Reader {
         };
         while let Some(line) = lines.next() {
             *number += 1;
-            let text = match line {
-                Line::Text(text) => text,
-                Line::TooLong => b"",
-            };
-            if line != Line::TooLong && text.is_empty() && !*continues {
-                continue;
-            }
-            if std::mem::take(names) {
+            let is_empty = matches!(line, Ok(b"")) && !*continues;
+            if is_empty || std::mem::take(names) {
                 continue;
             }
             self.read.lines += u64::from(!*continues);
-            let split = match line {
-                Line::TooLong => Err(too_long()),
-                Line::Text(text) => self.split(splitter, text, fields),
-            };
+            let text = line.as_ref().copied().unwrap_or_default();
+            let split = line.and_then(|text| self.split(splitter, text, fields));
             *continues = matches!(split, Ok(Row::Continues));
             if *continues {
                 continue;
@@ -169,7 +144,7 @@ impl Reader {
             match split.and_then(|_| self.wanted.record(fields, record)) {
                 Ok(()) => {
                     self.note(record);
-                    visit(record)?;
+                    sink.visit(record)?;
                 }
                 Err(why) => self.bad(name, *number, text, why),
             }

@@ -53,7 +53,7 @@ pub struct Replay {
 }
 
 /// Receives the requests as they are read.
-struct Sink {
+pub(crate) struct Sink {
     tally: Tally,
     writer: Writer,
     /// Requests are only stored, and decided once a policy has been proposed.
@@ -62,7 +62,7 @@ struct Sink {
 
 impl Sink {
     #[inline]
-    fn visit(&mut self, record: &Record) -> Result<(), Error> {
+    pub(crate) fn visit(&mut self, record: &Record) -> Result<(), Error> {
         if !self.open {
             self.tally.add(record);
         }
@@ -96,7 +96,7 @@ impl Replay {
     /// # Errors
     /// Where the end of the previous file is wrong: as [`Replay::push`].
     pub fn begin(&mut self, name: &str) -> Result<(), Error> {
-        self.reader.begin(name, |record| self.sink.visit(record))
+        self.reader.begin(name, &mut self.sink)
     }
 
     /// Decides the requests of the next bytes of the file, unpacked, in chunks of any size.
@@ -104,7 +104,7 @@ impl Replay {
     /// # Errors
     /// Where the file has no known format, or the spool fails. A bad line is counted instead.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
-        self.reader.push(chunk, |record| self.sink.visit(record))
+        self.reader.push(chunk, &mut self.sink)
     }
 
     /// Ends the file: its last line needs no end of line, and a short file is read here.
@@ -112,7 +112,7 @@ impl Replay {
     /// # Errors
     /// As [`Replay::push`].
     pub fn end(&mut self) -> Result<(), Error> {
-        self.reader.end_file(|record| self.sink.visit(record))
+        self.reader.end_file(&mut self.sink)
     }
 
     /// Requests so far.
@@ -127,7 +127,7 @@ impl Replay {
     /// Where no line is a request, or the spool fails.
     pub fn finish(self) -> Result<Replayed, Error> {
         let Replay { mut reader, mut sink, mut limits, names, keys, mut notes, budget, chart, tables } = self;
-        let read = reader.end(|record| sink.visit(record))?;
+        let read = reader.end(&mut sink)?;
         notes.extend(reader.notes());
         let Sink { mut tally, writer, open } = sink;
         let mut trace = writer.finish(limits.len(), keys)?;
