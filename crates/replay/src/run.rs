@@ -131,7 +131,8 @@ impl Replay {
         notes.extend(reader.notes());
         let Sink { mut tally, writer, open } = sink;
         let mut trace = writer.finish(limits.len(), keys)?;
-        let suggestions = suggestions(&mut trace, &limits, budget, tables)?;
+        let suggest = |limit| budget.map_or(Ok(None), |budget| propose(&mut trace, limit, budget, tables));
+        let suggestions = limits.iter().map(suggest).collect::<Result<Vec<_>, _>>()?;
         if open {
             for (limit, suggestion) in limits.iter_mut().zip(&suggestions) {
                 if let Some(policy) = suggestion.as_ref().and_then(|found| limit.with(found.rate, found.capacity)) {
@@ -169,27 +170,6 @@ impl Replay {
         let html = svg.as_ref().map(|svg| html::page(&report, &text, svg));
         Ok(Replayed { report, text, svg, html })
     }
-}
-
-fn suggestions(
-    trace: &mut Trace,
-    limits: &[Subject],
-    budget: Option<f64>,
-    tables: Tables,
-) -> Result<Vec<Option<Suggestion>>, Error> {
-    let Some(budget) = budget else { return Ok(vec![None; limits.len()]) };
-    let mut all = Vec::new();
-    for limit in limits {
-        let found = propose(trace, limit, budget, tables)?;
-        all.push(found.map(|found| Suggestion {
-            budget,
-            rate: found.rate,
-            period: limit.policy.period(),
-            capacity: found.capacity,
-            denied: found.denied,
-        }));
-    }
-    Ok(all)
 }
 
 fn limit_report(

@@ -1,5 +1,6 @@
 //! Demand, grants and denials over time, in bounded memory.
 
+use crate::report::PeakReport;
 use std::collections::VecDeque;
 
 /// Most steps kept, about as many as a chart can show.
@@ -76,29 +77,29 @@ impl Series {
 
 /// The busiest step of a fixed width.
 pub(crate) struct Peak {
-    pub(crate) width_ms: f64,
+    pub(crate) busiest: PeakReport,
     /// The latest steps, at their index modulo the length. A step later than all of them overwrites the oldest.
     latest: Vec<(f64, f64)>,
-    pub(crate) at: f64,
-    pub(crate) tokens: f64,
 }
 
 impl Peak {
-    pub(crate) fn new(width_ms: f64) -> Peak {
+    pub(crate) fn new(width: f64) -> Peak {
         // Fewer tokens than any step has: requests may cost nothing.
-        Peak { width_ms, latest: vec![(-1.0, 0.0); 4096], at: 0.0, tokens: -1.0 }
+        let busiest = PeakReport { width, at: 0.0, tokens: -1.0 };
+        Peak { busiest, latest: vec![(-1.0, 0.0); 4096] }
     }
 
     pub(crate) fn add(&mut self, now: f64, count: f64) {
-        let number = (now / self.width_ms).floor();
+        let PeakReport { width, at, tokens: most } = &mut self.busiest;
+        let number = (now / *width).floor();
         let places = self.latest.len();
         let (of, tokens) = &mut self.latest[number as usize % places];
         if *of != number {
             (*of, *tokens) = (number, 0.0);
         }
         *tokens += count;
-        if *tokens > self.tokens {
-            (self.at, self.tokens) = (number * self.width_ms, *tokens);
+        if *tokens > *most {
+            (*at, *most) = (number * *width, *tokens);
         }
     }
 }
@@ -147,6 +148,6 @@ mod tests {
         for now in [0.0, 1000.0, 999.0, 1999.0, 500.0, 1001.0, 1002.0] {
             peak.add(now, 1.0);
         }
-        assert_eq!((peak.at, peak.tokens), (1000.0, 4.0));
+        assert_eq!((peak.busiest.at, peak.busiest.tokens), (1000.0, 4.0));
     }
 }

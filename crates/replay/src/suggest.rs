@@ -9,6 +9,7 @@
 use crate::capacity::count_denied;
 use crate::decider::{Decider, Tables};
 use crate::error::Error;
+use crate::report::Suggestion;
 use crate::search::least_near;
 use crate::subject::Subject;
 use crate::trace::Trace;
@@ -23,33 +24,30 @@ const SAMPLE: u64 = 100_000;
 /// Candidate rates within a power of ten.
 const ROUND: [f64; 9] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5];
 
-/// A policy, and the requests that it would have denied.
-pub(crate) struct Proposal {
-    pub(crate) rate: f64,
-    pub(crate) capacity: f64,
-    pub(crate) denied: u64,
-}
-
 /// The tightest policy that denies at most `budget` (a share) of the requests; none where no legal one does.
 pub(crate) fn propose(
     trace: &mut Trace,
     subject: &Subject,
     budget: f64,
     tables: Tables,
-) -> Result<Option<Proposal>, Error> {
+) -> Result<Option<Suggestion>, Error> {
     let sample = Sample::of(trace, subject)?;
     let Some((rate, guess)) = sample.tightest(subject, budget) else { return Ok(None) };
     let allowed = allowed(budget, trace.requests);
     let most = Field::Capacity.bound().max;
-    let mut denied = HashMap::new();
+    // Of the last capacity that holds, which is the one that the search returns.
+    let mut denied = 0;
     let capacity = least_near(guess, most, |capacity| -> Result<bool, Error> {
         let Some(policy) = subject.with(rate, capacity) else { return Ok(false) };
         let count = count_denied(trace, &mut Decider::alone(subject, policy, tables), allowed, |_| true)?;
-        denied.insert(capacity.to_bits(), count);
-        Ok(count <= allowed)
+        let holds = count <= allowed;
+        if holds {
+            denied = count;
+        }
+        Ok(holds)
     })?;
-    let proposal = |capacity: f64| Some(Proposal { rate, capacity, denied: *denied.get(&capacity.to_bits())? });
-    Ok(capacity.and_then(proposal))
+    let period = subject.policy.period();
+    Ok(capacity.map(|capacity| Suggestion { budget, rate, period, capacity, denied }))
 }
 
 /// The most denials that are no larger share. The product may be rounded to below an integer: 0.29 of 100 is 28.999….

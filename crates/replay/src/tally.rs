@@ -6,7 +6,7 @@ use crate::fields::Record;
 use crate::report::{PeakReport, Waits, WorstKey};
 use crate::series::{Peak, Series};
 use crate::subject::Subject;
-use crate::top::{Leader, Top};
+use crate::top::Top;
 use hdrhistogram::Histogram;
 use tidegate_core::MAX_NOW_MS;
 
@@ -104,13 +104,7 @@ impl Tally {
     }
 
     pub(crate) fn worst(&self, limit: usize) -> Vec<WorstKey> {
-        let worst = |leader: Leader| WorstKey {
-            key: String::from_utf8_lossy(&leader.key).into_owned(),
-            denied: leader.at_least,
-            at_most: leader.at_most,
-            longest_wait: leader.longest,
-        };
-        self.tops[limit].leaders(WORST).into_iter().map(worst).collect()
+        self.tops[limit].leaders(WORST)
     }
 
     pub(crate) fn waits(&self) -> Option<Waits> {
@@ -120,7 +114,6 @@ impl Tally {
     }
 
     pub(crate) fn peaks(&self) -> Vec<PeakReport> {
-        let report = |peak: &Peak| PeakReport { width: peak.width_ms, at: peak.at, tokens: peak.tokens };
-        self.peaks.iter().map(report).collect()
+        self.peaks.iter().map(|peak| peak.busiest.clone()).collect()
     }
 }

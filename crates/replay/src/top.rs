@@ -4,6 +4,7 @@
 //! by the median, and keys at 0 are removed. So a count is at most the total reduction below the true one, and never
 //! above it. Without a reduction, every count is exact.
 
+use crate::report::WorstKey;
 use std::collections::HashMap;
 
 /// Counts by key.
@@ -16,16 +17,8 @@ pub(crate) struct Top {
 #[derive(Clone, Copy, Default)]
 struct Seen {
     count: u64,
-    longest: f64,
-}
-
-/// A key and its counts.
-pub(crate) struct Leader {
-    pub(crate) key: Vec<u8>,
-    pub(crate) at_least: u64,
-    pub(crate) at_most: u64,
     /// The longest wait since the key is counted, ms.
-    pub(crate) longest: f64,
+    longest: f64,
 }
 
 impl Top {
@@ -63,15 +56,15 @@ impl Top {
     }
 
     /// The first `n`, the most frequent first.
-    pub(crate) fn leaders(&self, n: usize) -> Vec<Leader> {
+    pub(crate) fn leaders(&self, n: usize) -> Vec<WorstKey> {
         let mut all: Vec<(&Vec<u8>, &Seen)> = self.counts.iter().collect();
         all.sort_unstable_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(b.0)));
         all.truncate(n);
-        let leader = |(key, seen): (&Vec<u8>, &Seen)| Leader {
-            key: key.clone(),
-            at_least: seen.count,
+        let leader = |(key, seen): (&Vec<u8>, &Seen)| WorstKey {
+            key: String::from_utf8_lossy(key).into_owned(),
+            denied: seen.count,
             at_most: seen.count + self.lowered,
-            longest: seen.longest,
+            longest_wait: seen.longest,
         };
         all.into_iter().map(leader).collect()
     }
@@ -93,14 +86,14 @@ mod tests {
                 prop_assert!(top.counts.len() <= room);
             }
             for leader in top.leaders(40) {
-                let count = truth[usize::from(leader.key[0])];
-                prop_assert!(leader.at_least <= count && count <= leader.at_most);
+                let count = truth[usize::from(leader.key.as_bytes()[0])];
+                prop_assert!(leader.denied <= count && count <= leader.at_most);
             }
             if let Some(distinct) = top.keys() {
                 prop_assert_eq!(distinct as usize, truth.iter().filter(|count| **count > 0).count());
             }
             // A removed key occurred at most as often as the counts were reduced.
-            let listed: Vec<u8> = top.leaders(40).iter().map(|leader| leader.key[0]).collect();
+            let listed: Vec<u8> = top.leaders(40).iter().map(|leader| leader.key.as_bytes()[0]).collect();
             for (key, count) in truth.iter().enumerate().filter(|(key, _)| !listed.contains(&(*key as u8))) {
                 prop_assert!(*count <= top.lowered, "{key}");
             }
@@ -115,16 +108,17 @@ mod tests {
         }
         assert_eq!(top.keys(), Some(4));
         top.add(b"e", 0.0);
-        let left: Vec<_> = top.leaders(4).into_iter().map(|leader| (leader.key, leader.at_least)).collect();
-        assert_eq!((left, top.lowered), (vec![(b"d".to_vec(), 2), (b"c".to_vec(), 1)], 2));
+        let left: Vec<_> = top.leaders(4).into_iter().map(|leader| (leader.key, leader.denied)).collect();
+        assert_eq!((left, top.lowered), (vec![("d".to_owned(), 2), ("c".to_owned(), 1)], 2));
     }
+
     #[test]
     fn keys_of_one_count_are_in_their_own_order_each_with_its_longest_wait() {
         let mut top = Top::new(8);
         for wait in [5.0, 3.0] {
             (0..8).rev().for_each(|key| top.add(&[key], wait));
         }
-        let leaders: Vec<_> = top.leaders(8).into_iter().map(|leader| (leader.key, leader.longest)).collect();
-        assert_eq!(leaders, (0..8).map(|key| (vec![key], 5.0)).collect::<Vec<_>>());
+        let leaders: Vec<_> = top.leaders(8).into_iter().map(|leader| (leader.key, leader.longest_wait)).collect();
+        assert_eq!(leaders, (0..8u8).map(|key| (char::from(key).to_string(), 5.0)).collect::<Vec<_>>());
     }
 }
