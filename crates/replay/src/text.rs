@@ -14,41 +14,41 @@ pub(crate) fn of(report: &Report) -> String {
 
 fn write(report: &Report, to: &mut String) -> fmt::Result {
     let read = &report.read;
-    let span = Span(read.to - read.from);
     writeln!(
         to,
-        "{} requests in {span}, {} to {}",
-        Count(read.requests),
+        "{} requests in {}, {} to {}",
+        count(read.requests),
+        span(read.to - read.from),
         time::shown(read.from),
         time::shown(read.to)
     )?;
-    writeln!(to, "  granted  {:>12}  {}", Count(report.granted), Share(report.granted, read.requests))?;
-    writeln!(to, "  denied   {:>12}  {}", Count(report.denied), Share(report.denied, read.requests))?;
+    writeln!(to, "  granted  {:>12}  {}", count(report.granted), share(report.granted, read.requests))?;
+    writeln!(to, "  denied   {:>12}  {}", count(report.denied), share(report.denied, read.requests))?;
     if report.tokens != read.requests as f64 {
         writeln!(
             to,
             "  tokens   {:>12}  of which {} were granted",
-            Amount(report.tokens),
-            Amount(report.tokens_granted)
+            amount(report.tokens),
+            amount(report.tokens_granted)
         )?;
     }
     let peaks = report
         .peaks
         .iter()
-        .map(|peak| format!("{} tokens in {} at {}", Amount(peak.tokens), Span(peak.width), time::shown(peak.at)));
+        .map(|peak| format!("{} tokens in {} at {}", amount(peak.tokens), span(peak.width), time::shown(peak.at)));
     writeln!(to, "  busiest  {}", peaks.collect::<Vec<_>>().join(", "))?;
     if let Some(waits) = &report.waits {
         writeln!(
             to,
             "  waits    half up to {}, 90 % up to {}, 99 % up to {}, all up to {}",
-            Span(waits.p50),
-            Span(waits.p90),
-            Span(waits.p99),
-            Span(waits.max)
+            span(waits.p50),
+            span(waits.p90),
+            span(waits.p99),
+            span(waits.max)
         )?;
     }
     if report.never > 0 {
-        writeln!(to, "  never    {:>12}  need more than a limit ever holds", Count(report.never))?;
+        writeln!(to, "  never    {:>12}  need more than a limit ever holds", count(report.never))?;
     }
     for limit in &report.limits {
         writeln!(to)?;
@@ -64,31 +64,31 @@ fn write_limit(limit: &LimitReport, report: &Report, to: &mut String) -> fmt::Re
     } else {
         format!("by {}", limit.key.join(" and "))
     };
-    let policy = Policy(limit.rate, limit.period, limit.capacity);
+    let numbers = policy(limit.rate, limit.period, limit.capacity);
     let shadow = if limit.shadow { ", in shadow mode" } else { "" };
-    writeln!(to, "{} ({}, {policy}), {whose}{shadow}", limit.name, limit.kind)?;
+    writeln!(to, "{} ({}, {numbers}), {whose}{shadow}", limit.name, limit.kind)?;
     let denies = if limit.shadow { "would deny" } else { "denies" };
-    write!(to, "  {denies} {} requests ({})", Count(limit.denied), Share(limit.denied, requests))?;
+    write!(to, "  {denies} {} requests ({})", count(limit.denied), share(limit.denied, requests))?;
     match limit.keys_denied {
-        Some(keys) if limit.denied > 0 => writeln!(to, " of {} keys", Count(keys))?,
+        Some(keys) if limit.denied > 0 => writeln!(to, " of {} keys", count(keys))?,
         _ => writeln!(to)?,
     }
     match limit.smallest_capacity {
         Some(capacity) => {
             let exact = if limit.smallest_capacity_exact { "" } else { " (not exact: keys were evicted)" };
-            writeln!(to, "  smallest capacity that denies nothing: {}{exact}", Amount(capacity))?;
+            writeln!(to, "  smallest capacity that denies nothing: {}{exact}", amount(capacity))?;
         }
         None => writeln!(to, "  no capacity is enough to deny nothing")?,
     }
     if let Some(found) = &limit.suggestion {
-        let policy = Policy(found.rate, found.period, found.capacity);
         writeln!(
             to,
-            "  suggested for a budget of {} %: {policy}; denies {} requests ({})",
+            "  suggested for a budget of {} %: {}; denies {} requests ({})",
             // 0.07 * 100 is 7.000000000000001.
             (found.budget * 1e12).round() / 1e10,
-            Count(found.denied),
-            Share(found.denied, requests)
+            policy(found.rate, found.period, found.capacity),
+            count(found.denied),
+            share(found.denied, requests)
         )?;
     }
     if !limit.worst.is_empty() {
@@ -96,12 +96,12 @@ fn write_limit(limit: &LimitReport, report: &Report, to: &mut String) -> fmt::Re
         writeln!(to, "  worst hit keys{}", if exact { "" } else { ", at least and at most so often" })?;
     }
     for key in &limit.worst {
-        write!(to, "  {:>12}", Count(key.denied))?;
+        write!(to, "  {:>12}", count(key.denied))?;
         if key.at_most != key.denied {
-            write!(to, " to {}", Count(key.at_most))?;
+            write!(to, " to {}", count(key.at_most))?;
         }
         let name: String = key.key.chars().map(visible).take(80).collect();
-        writeln!(to, "  {name}  (waits up to {})", Span(key.longest_wait))?;
+        writeln!(to, "  {name}  (waits up to {})", span(key.longest_wait))?;
     }
     Ok(())
 }
@@ -113,19 +113,20 @@ fn write_notes(report: &Report, to: &mut String) -> fmt::Result {
         notes.push("all times are whole seconds, so bursts may look up to a second denser than they were".to_owned());
     }
     if read.out_of_order > 0 {
-        let (count, back) = (Count(read.out_of_order), Span(read.farthest_back));
         notes.push(format!(
-            "{count} requests are out of order, by up to {back}; a clock that steps back adds no tokens"
+            "{} requests are out of order, by up to {}; a clock that steps back adds no tokens",
+            count(read.out_of_order),
+            span(read.farthest_back)
         ));
     }
     if report.forgotten > 0 {
         notes.push(format!(
             "{} states were evicted before they were full; more fit with --max-keys",
-            Count(report.forgotten)
+            count(report.forgotten)
         ));
     }
     if read.bad > 0 {
-        notes.push(format!("{} of {} lines could not be used", Count(read.bad), Count(read.lines)));
+        notes.push(format!("{} of {} lines could not be used", count(read.bad), count(read.lines)));
     }
     if !notes.is_empty() {
         writeln!(to)?;
@@ -140,65 +141,37 @@ fn write_notes(report: &Report, to: &mut String) -> fmt::Result {
 }
 
 /// A count with separated thousands.
-struct Count(u64);
-
-impl fmt::Display for Count {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = self.0.to_string();
-        let mut text = String::new();
-        for (i, digit) in digits.chars().enumerate() {
-            if i > 0 && (digits.len() - i).is_multiple_of(3) {
-                text.push(',');
-            }
-            text.push(digit);
+fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
         }
-        f.pad(&text)
+        text.push(digit);
     }
+    text
 }
 
 /// Tokens, which may have fractions.
-struct Amount(f64);
-
-impl fmt::Display for Amount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.fract() == 0.0 && self.0 < 9e15 {
-            Count(self.0 as u64).fmt(f)
-        } else {
-            f.pad(&format!("{:.3}", self.0))
-        }
-    }
+fn amount(tokens: f64) -> String {
+    if tokens.fract() == 0.0 && tokens < 9e15 { count(tokens as u64) } else { format!("{tokens:.3}") }
 }
 
-struct Share(u64, u64);
-
-impl fmt::Display for Share {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.2} %", self.0 as f64 * 100.0 / self.1.max(1) as f64)
-    }
+fn share(part: u64, whole: u64) -> String {
+    format!("{:.2} %", part as f64 * 100.0 / whole.max(1) as f64)
 }
 
-struct Policy(f64, f64, f64);
-
-impl fmt::Display for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rate {} per {}, capacity {}", Amount(self.0), Span(self.1), Amount(self.2))
-    }
+fn policy(rate: f64, period: f64, capacity: f64) -> String {
+    format!("rate {} per {}, capacity {}", amount(rate), span(period), amount(capacity))
 }
 
-/// A duration in ms, printed in a suitable unit.
-struct Span(f64);
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = [(86_400_000.0, "d"), (3_600_000.0, "h"), (60_000.0, "min"), (1000.0, "s")];
-        match units.iter().find(|(ms, _)| self.0 >= *ms) {
-            Some((ms, unit)) => {
-                let number = format!("{:.2}", self.0 / ms);
-                write!(f, "{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
-            }
-            None => write!(f, "{} ms", self.0),
-        }
-    }
+/// A duration in ms, in a suitable unit.
+fn span(ms: f64) -> String {
+    let units = [(86_400_000.0, "d"), (3_600_000.0, "h"), (60_000.0, "min"), (1000.0, "s")];
+    let Some((length, unit)) = units.into_iter().find(|(length, _)| ms >= *length) else { return format!("{ms} ms") };
+    let number = format!("{:.2}", ms / length);
+    format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
 }
 
 #[cfg(test)]
