@@ -31,7 +31,6 @@ extern "C" {
 struct Stream {
     spool: Spool,
     at: u64,
-    end: u64,
 }
 
 impl Read for Stream {
@@ -46,7 +45,6 @@ impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.spool.write(self.at as f64, bytes).map_err(failed)?;
         self.at += bytes.len() as u64;
-        self.end = self.end.max(self.at);
         Ok(bytes.len())
     }
 
@@ -56,14 +54,11 @@ impl Write for Stream {
 }
 
 impl Seek for Stream {
+    /// To a place from the start: a pass over the requests begins there, and nothing else seeks.
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let at = match to {
-            SeekFrom::Start(at) => Some(at),
-            SeekFrom::Current(by) => self.at.checked_add_signed(by),
-            SeekFrom::End(by) => self.end.checked_add_signed(by),
-        };
-        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.at)
+        let SeekFrom::Start(at) = to else { return Err(io::ErrorKind::Unsupported.into()) };
+        self.at = at;
+        Ok(at)
     }
 }
 
@@ -83,7 +78,7 @@ impl Replay {
     #[wasm_bindgen(constructor)]
     pub fn new(options: Ts<Options>, secret: &[u64], spool: Spool) -> Result<Replay, JsError> {
         let secret = secret.try_into().map_err(|_| JsError::new("the secret must be two numbers of 64 bits"))?;
-        let spool = Stream { spool, at: 0, end: 0 };
+        let spool = Stream { spool, at: 0 };
         Ok(Replay(run::Replay::new(&options.to_rust()?, secret, Box::new(spool))?))
     }
 
