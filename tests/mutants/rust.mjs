@@ -102,7 +102,7 @@ export const RUST = [
   file("row.rs", "number(key.get(..8).unwrap_or_default())", "0", "src/row.rs"),
   // The fields of a JSON line.
   ...[
-    ["known == name).map", "known.eq_ignore_ascii_case(name)).map"],
+    ["*known == name", "known.eq_ignore_ascii_case(&name)"],
     ["for slot in &self.names.slots {", "for slot in self.names.slots.iter().take(1) {"],
     ["if learnt {", "if learnt && self.known.inner.is_empty() {"],
     ["fields.get(slot).is_none()\n                &&", "true &&"],

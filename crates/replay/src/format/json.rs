@@ -5,9 +5,10 @@
 
 use super::Row;
 use crate::fields::{Fields, Slot, Wanted, same};
-use serde::Deserializer as _;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer as _};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::fmt;
 
 /// The path of a field: names from the outside in.
@@ -142,9 +143,9 @@ impl<'de> Visitor<'de> for Pick<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(names) = map.next_key_seed(Name(self.names))? {
-            match names {
-                Some(names) => map.next_value_seed(Pick { names, fields: &mut *self.fields })?,
+        while let Some(Name(name)) = map.next_key()? {
+            match self.names.inner.iter().find(|(known, _)| *known == name) {
+                Some((_, names)) => map.next_value_seed(Pick { names, fields: &mut *self.fields })?,
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -196,28 +197,9 @@ impl<'de> Visitor<'de> for Pick<'_, '_> {
     }
 }
 
-/// A name within an object, and where it leads.
-struct Name<'n>(&'n Names);
-
-impl<'de, 'n> DeserializeSeed<'de> for Name<'n> {
-    type Value = Option<&'n Names>;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, name: D) -> Result<Self::Value, D::Error> {
-        name.deserialize_str(self)
-    }
-}
-
-impl<'n> Visitor<'_> for Name<'n> {
-    type Value = Option<&'n Names>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.0.inner.iter().find(|(known, _)| known == name).map(|(_, names)| names))
-    }
-}
+/// A name within an object, borrowed from the line where it has no escapes.
+#[derive(Deserialize)]
+struct Name<'l>(#[serde(borrow)] Cow<'l, str>);
 
 #[cfg(test)]
 mod tests;
