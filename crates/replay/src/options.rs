@@ -6,41 +6,30 @@ use tsify::Tsify;
 
 /// What to replay, and under which limits.
 #[derive(Clone, Debug, Default, Deserialize, Tsify)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Options {
     /// The files' format; default: detected from their first lines.
-    #[serde(default)]
     pub format: Option<Format>,
     /// The field with the time; default: the usual names.
-    #[serde(default)]
     pub time: Option<String>,
     /// The field with a request's cost; default: the policy's cost, or 1.
-    #[serde(default)]
     pub cost: Option<String>,
     /// The fields of the key, in place of those of the policy; empty: all requests share one limit.
-    #[serde(default)]
     pub key: Option<Vec<String>>,
     /// The text of a policy document.
-    #[serde(default)]
     pub policy: Option<String>,
     /// Limits, one per text: `rate=10 period=1s capacity=20`.
-    #[serde(default)]
     #[tsify(type = "string[] | undefined")]
     pub limits: Vec<String>,
     /// Most keys held for each limit: 1 to 2^32 - 1; default 1,000,000.
-    #[serde(default)]
     pub max_keys: Option<u32>,
     /// Propose a policy that denies at most this share of the requests: `0.1%`, or 0 to 1.
-    #[serde(default)]
     pub suggest: Option<String>,
     /// A share like `suggest`. It is checked here; the caller compares it with the result.
-    #[serde(default)]
     pub budget: Option<String>,
     /// The period of the proposal where there is no limit: `1m`, or ms; default one minute.
-    #[serde(default)]
     pub period: Option<String>,
     /// Draw demand, grants and denials over time.
-    #[serde(default)]
     #[tsify(type = "boolean | undefined")]
     pub chart: bool,
 }

@@ -64,10 +64,6 @@ impl<'a> DrawingBackend for Svg<'a> {
         self.0.draw_path(path, style)
     }
 
-    fn draw_circle<S: BackendStyle>(&mut self, center: BackendCoord, radius: u32, style: &S, fill: bool) -> Drawn<'a> {
-        self.0.draw_circle(center, radius, style, fill)
-    }
-
     fn fill_polygon<S: BackendStyle, I: IntoIterator<Item = BackendCoord>>(
         &mut self,
         points: I,
