@@ -115,8 +115,8 @@ export const RUST = [
   replay("top.rs", "seen.longest.max(time)", "time", "src/top.rs"),
   replay(
     "tally.rs",
-    "            self.applied[*limit] = true;\n",
-    "            self.applied[*limit] |= !decision.ok;\n",
+    "            limit.applied = true;\n",
+    "            limit.applied |= !decision.ok;\n",
     "tests/limits.rs",
   ),
   // The clock of dropped states.

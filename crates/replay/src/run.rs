@@ -145,7 +145,9 @@ impl Replay {
                 ControlFlow::Continue(())
             })?;
         }
-        for limit in limits.iter().filter(|limit| !limit.scope.matches.is_empty() && !tally.applied[limit.number]) {
+        for limit in
+            limits.iter().filter(|limit| !limit.scope.matches.is_empty() && !tally.limits[limit.number].applied)
+        {
             notes.push(format!("{}: no request matches; the log may lack the fields of its `match`", limit.name));
         }
         let mut reports = Vec::new();
@@ -180,7 +182,8 @@ fn limit_report(
     suggestion: Option<Suggestion>,
     tables: Tables,
 ) -> Result<LimitReport, Error> {
-    let mut worst = tally.worst(limit.number);
+    let limited = &tally.limits[limit.number];
+    let mut worst = limited.worst();
     if limit.rule && key.len() == 1 {
         // The part alone, without its length.
         for WorstKey { key, .. } in worst.iter_mut().filter(|worst| !worst.key.starts_with(key::HASHED)) {
@@ -196,8 +199,8 @@ fn limit_report(
         period: limit.policy.period(),
         capacity: limit.policy.capacity(),
         shadow: limit.scope.shadow,
-        denied: tally.denied_by[limit.number],
-        keys_denied: tally.keys_denied(limit.number),
+        denied: limited.denied,
+        keys_denied: limited.keys_denied(),
         worst,
         smallest_capacity: least.tokens,
         smallest_capacity_exact: least.exact,

@@ -16,14 +16,29 @@ const WORST: usize = 10;
 const SECOND: f64 = 1000.0;
 const MINUTE: f64 = 60_000.0;
 
+/// The counts of one limit.
+pub(crate) struct Limited {
+    key: Option<usize>,
+    /// Whether it applied to a request.
+    pub(crate) applied: bool,
+    pub(crate) denied: u64,
+    keys: Top,
+}
+
+impl Limited {
+    pub(crate) fn keys_denied(&self) -> Option<u64> {
+        self.key.and_then(|_| self.keys.keys())
+    }
+
+    pub(crate) fn worst(&self) -> Vec<WorstKey> {
+        self.keys.leaders(WORST)
+    }
+}
+
 pub(crate) struct Tally {
     decider: Decider,
     pub(crate) debts: Debts,
-    keys: Vec<Option<usize>>,
-    /// Per limit, whether it applied to a request.
-    pub(crate) applied: Vec<bool>,
-    pub(crate) denied_by: Vec<u64>,
-    tops: Vec<Top>,
+    pub(crate) limits: Vec<Limited>,
     pub(crate) granted: u64,
     pub(crate) denied: u64,
     pub(crate) never: u64,
@@ -40,13 +55,12 @@ impl Tally {
         // No wait is longer than up to the latest clock reading.
         let waits = Histogram::new_with_bounds(1, MAX_NOW_MS as u64, 3);
         let waits = waits.map_err(|error| Error(error.to_string()))?;
+        let limited =
+            |subject: &Subject| Limited { key: subject.scope.key, applied: false, denied: 0, keys: Top::new(COUNTED) };
         Ok(Tally {
             decider: Decider::new(subjects, tables),
             debts: Debts::new(subjects, tables),
-            keys: subjects.iter().map(|subject| subject.scope.key).collect(),
-            applied: vec![false; subjects.len()],
-            denied_by: vec![0; subjects.len()],
-            tops: subjects.iter().map(|_| Top::new(COUNTED)).collect(),
+            limits: subjects.iter().map(limited).collect(),
             granted: 0,
             denied: 0,
             never: 0,
@@ -60,24 +74,25 @@ impl Tally {
     }
 
     pub(crate) fn add(&mut self, record: &Record) {
-        let Record { now, keys, .. } = record;
+        let now = record.now;
         let count = record.demand();
         self.debts.charge(record);
         let decided = self.decider.take(record);
         let ok = decided.ok;
         self.tokens += count;
-        self.series.add(*now, count, ok);
+        self.series.add(now, count, ok);
         for peak in &mut self.peaks {
-            peak.add(*now, count);
+            peak.add(now, count);
         }
-        for (limit, decision) in decided.decisions {
-            self.applied[*limit] = true;
+        for (number, decision) in decided.decisions {
+            let limit = &mut self.limits[*number];
+            limit.applied = true;
             if decision.ok {
                 continue;
             }
-            self.denied_by[*limit] += 1;
-            if let Some(key) = self.keys[*limit].and_then(|key| keys.get(key)) {
-                self.tops[*limit].add(key, decision.retry_at.map_or(0.0, |at| at - now));
+            limit.denied += 1;
+            if let Some(key) = record.key(limit.key) {
+                limit.keys.add(key, decision.retry_at.map_or(0.0, |at| at - now));
             }
         }
         if ok {
@@ -97,14 +112,6 @@ impl Tally {
 
     pub(crate) fn forgotten(&self) -> u64 {
         self.decider.evicted()
-    }
-
-    pub(crate) fn keys_denied(&self, limit: usize) -> Option<u64> {
-        self.keys[limit].and_then(|_| self.tops[limit].keys())
-    }
-
-    pub(crate) fn worst(&self, limit: usize) -> Vec<WorstKey> {
-        self.tops[limit].leaders(WORST)
     }
 
     pub(crate) fn waits(&self) -> Option<Waits> {
