@@ -1,6 +1,6 @@
 /** What a command is, and what it is given. */
 import type { ParseArgsConfig } from "node:util";
-import { durationOf, numberOf, spanOf, UsageError } from "./usage.ts";
+import { numberOf, UsageError } from "./usage.ts";
 
 export { UsageError } from "./usage.ts";
 
@@ -62,22 +62,14 @@ export function texts(args: Arguments, name: string): readonly string[] {
 /** Whether a flag was given. */
 export const flag = (args: Arguments, name: string): boolean => args.values[name] === true;
 
-/** The number of an option, if it was given; the caller checks its range. */
-export function number(args: Arguments, name: string): number | undefined {
+/** The number of an option as `read` reads it, if it was given: a time is read by `durationOf` or `spanOf`. The caller checks its range. */
+export function number(
+  args: Arguments,
+  name: string,
+  read: (name: string, written: string) => number = numberOf,
+): number | undefined {
   const written = text(args, name);
-  return written === undefined ? undefined : numberOf(name, written);
-}
-
-/** The ms of an option that is a number of ms or a text such as `15m`, if it was given. */
-export function duration(args: Arguments, name: string): number | undefined {
-  const written = text(args, name);
-  return written === undefined ? undefined : durationOf(name, written);
-}
-
-/** As {@link duration}, with a unit where it is short. */
-export function span(args: Arguments, name: string): number | undefined {
-  const written = text(args, name);
-  return written === undefined ? undefined : spanOf(name, written);
+  return written === undefined ? undefined : read(name, written);
 }
 
 /** The text of a file. Throws a {@link UsageError} with the reason where it cannot be read. */

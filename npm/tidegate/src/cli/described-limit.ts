@@ -5,7 +5,8 @@ import { InputError } from "../limit/errors.ts";
 import { examine } from "../policies/check.ts";
 import type { CheckedRule } from "../policies/document.ts";
 import { limitKeysOf } from "../policies/rule.ts";
-import { type Arguments, duration, number, read, span, type Terminal, text, UsageError } from "./command.ts";
+import { type Arguments, number, read, type Terminal, text, UsageError } from "./command.ts";
+import { durationOf, spanOf } from "./usage.ts";
 
 /** A limit; of a document's rule, the `limit_keys`, and whether it is in shadow mode. */
 export interface DescribedLimit {
@@ -29,8 +30,8 @@ export function numbersLimit(args: Arguments, command: string, name: string): De
   if (text(args, "tier") !== undefined) throw new UsageError("--tier is of a document's rule: it needs --policy");
   const kind = text(args, "kind")?.replace("_", " ") ?? "token bucket";
   const [capacity, maxReserved] = [number(args, "capacity"), number(args, "max-reserved")];
-  const start = text(args, "start") === FIRST_REQUEST ? FIRST_REQUEST : duration(args, "start");
-  const [rate, period] = [number(args, "rate"), span(args, "period")];
+  const start = text(args, "start") === FIRST_REQUEST ? FIRST_REQUEST : number(args, "start", durationOf);
+  const [rate, period] = [number(args, "rate"), number(args, "period", spanOf)];
   if (rate === undefined || period === undefined)
     throw new UsageError(`--rate and --period are needed, or --policy; see tidegate help ${command}`);
   // A token bucket has no field of this name.

@@ -3,11 +3,12 @@ import { defineLimits, type Limiter, type Store } from "../../index.ts";
 import { InputError } from "../../limit/errors.ts";
 import { type KeyValues, keyOfValues } from "../../policies/target.ts";
 import { clients } from "../clients.ts";
-import { type Arguments, type Command, EXIT, flag, number, span, type Terminal, text, UsageError } from "../command.ts";
+import { type Arguments, type Command, EXIT, flag, number, type Terminal, text, UsageError } from "../command.ts";
 import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
 import { PATIENCE } from "../in-time.ts";
 import { ofStore, readState, stateLines, type Target } from "../key-state.ts";
 import { folderOf, openStore, sharedStore } from "../store.ts";
+import { spanOf } from "../usage.ts";
 
 type Name = "get" | "reset" | "give" | "charge" | "block" | "unblock";
 
@@ -144,7 +145,7 @@ function urlOf(args: Arguments, command: string, terminal: Terminal): string {
 /** The number of the command's own option, checked before the store is opened. */
 function ownNumber(args: Arguments, { name, own }: KeyCommand): number {
   if (own?.[0] !== "for") return number(args, "count") ?? 1;
-  const length = span(args, "for");
+  const length = number(args, "for", spanOf);
   if (length === undefined) throw new UsageError(`${name} needs --for, how long; such as --for 15m`);
   return length;
 }

@@ -7,17 +7,7 @@ import { LOOK } from "../../limit/evaluator.ts";
 import { Limit } from "../../limit/limit.ts";
 import { textOf } from "../../policies/key-text.ts";
 import { clients } from "../clients.ts";
-import {
-  type Arguments,
-  type Command,
-  duration,
-  EXIT,
-  flag,
-  number,
-  type Terminal,
-  text,
-  UsageError,
-} from "../command.ts";
+import { type Arguments, type Command, EXIT, flag, number, type Terminal, text, UsageError } from "../command.ts";
 import {
   type DescribedLimit,
   documentLimit,
@@ -31,6 +21,7 @@ import { at, ofStore, rounded, spanText, visible } from "../key-state.ts";
 import { messagesOf } from "../messages.ts";
 import { type OpenStore, openStore, sharedStore } from "../store.ts";
 import type { Pages } from "../stored-keys.ts";
+import { durationOf } from "../usage.ts";
 
 const HELP = `Usage: tidegate top [<limit>] --store <url> --policy <file> [options]
        tidegate top <limit> --store <url> --rate <tokens> --period <time> [options]
@@ -182,7 +173,7 @@ function positive(args: Arguments, name: string, otherwise: number): number {
 const SHORTEST = 100;
 
 function everyOf(args: Arguments): number {
-  const every = duration(args, "every") ?? 2000;
+  const every = number(args, "every", durationOf) ?? 2000;
   if (every >= SHORTEST && every <= LONGEST_TIMER) return every;
   throw new InputError("--every", `a time from ${SHORTEST} ms to ${LONGEST_TIMER} ms`, every);
 }
