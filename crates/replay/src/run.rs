@@ -41,10 +41,6 @@ pub struct Replay {
     reader: Reader,
     sink: Sink,
     limits: Vec<Subject>,
-    /// The fields of each limit's key.
-    names: Vec<Vec<String>>,
-    /// How many keys a record has.
-    keys: usize,
     notes: Vec<String>,
     /// The share of denials that a proposal may have.
     budget: Option<f64>,
@@ -82,13 +78,12 @@ impl Replay {
         options.budget.as_deref().map(inline::share).transpose()?;
         let mut slots = Slots::new(options.time.as_deref());
         let (limits, notes) = subjects(options, &mut slots)?;
-        let names = limits.iter().map(|limit| slots.key_names(limit.scope.key)).collect();
-        let keys = slots.keys();
         let open = limits.iter().any(|limit| limit.open);
-        let sink = Sink { tally: Tally::new(&limits, tables)?, writer: Writer::new(spool), open };
+        let sink =
+            Sink { tally: Tally::new(&limits, tables)?, writer: Writer::new(spool, limits.len(), slots.keys()), open };
         let wanted = Wanted::new(slots, limits.iter().map(|limit| limit.scope.clone()).collect());
         let reader = Reader::new(wanted, options.format);
-        Ok(Replay { reader, sink, limits, names, keys, notes, budget, chart: options.chart, tables })
+        Ok(Replay { reader, sink, limits, notes, budget, chart: options.chart, tables })
     }
 
     /// Begins a file; `name` is for messages. It ends the previous file.
@@ -126,11 +121,11 @@ impl Replay {
     /// # Errors
     /// Where no line is a request, or the spool fails.
     pub fn finish(self) -> Result<Replayed, Error> {
-        let Replay { mut reader, mut sink, mut limits, names, keys, mut notes, budget, chart, tables } = self;
+        let Replay { mut reader, mut sink, mut limits, mut notes, budget, chart, tables } = self;
         let read = reader.end(&mut sink)?;
         notes.extend(reader.notes());
         let Sink { mut tally, writer, open } = sink;
-        let mut trace = writer.finish(limits.len(), keys)?;
+        let mut trace = writer.finish()?;
         let suggest = |limit| budget.map_or(Ok(None), |budget| propose(&mut trace, limit, budget, tables));
         let suggestions = limits.iter().map(suggest).collect::<Result<Vec<_>, _>>()?;
         if open {
@@ -151,8 +146,8 @@ impl Replay {
             notes.push(format!("{}: no request matches; the log may lack the fields of its `match`", limit.name));
         }
         let mut reports = Vec::new();
-        for ((limit, key), suggestion) in limits.iter().zip(names).zip(suggestions) {
-            reports.push(limit_report(&mut trace, &tally, limit, key, suggestion, tables)?);
+        for (limit, suggestion) in limits.iter().zip(suggestions) {
+            reports.push(limit_report(&mut trace, &tally, limit, suggestion, tables)?);
         }
         let report = Report {
             read,
@@ -178,13 +173,12 @@ fn limit_report(
     trace: &mut Trace,
     tally: &Tally,
     limit: &Subject,
-    key: Vec<String>,
     suggestion: Option<Suggestion>,
     tables: Tables,
 ) -> Result<LimitReport, Error> {
     let limited = &tally.limits[limit.number];
     let mut worst = limited.worst();
-    if limit.rule && key.len() == 1 {
+    if limit.rule && limit.fields.len() == 1 {
         // The part alone, without its length.
         for WorstKey { key, .. } in worst.iter_mut().filter(|worst| !worst.key.starts_with(key::HASHED)) {
             key.drain(..key.find(':').map_or(0, |at| at + 1));
@@ -194,7 +188,7 @@ fn limit_report(
     Ok(LimitReport {
         name: limit.name.clone(),
         kind: limit.policy.kind().as_str(),
-        key,
+        key: limit.fields.clone(),
         rate: limit.policy.rate(),
         period: limit.policy.period(),
         capacity: limit.policy.capacity(),

@@ -17,6 +17,8 @@ pub(crate) struct Subject {
     /// Index of its count in the record.
     pub(crate) number: usize,
     pub(crate) name: String,
+    /// The fields of its key, as a report names them.
+    pub(crate) fields: Vec<String>,
     /// Whether its key is that of a rule of a policy document.
     pub(crate) rule: bool,
     pub(crate) policy: Policy,
@@ -61,14 +63,15 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
     let cost = column.map_or(Cost::Fixed(1.0), Cost::Column);
     let mut add = |name: String, config: Config, open: bool| -> Result<(), Error> {
         let policy = Policy::new(&config).map_err(|error| illegal(&name, &error))?;
-        let fields = options.key.clone().unwrap_or_else(|| vec![ADDRESS.to_owned()]);
-        let key = slots.key(fields.into_iter().map(|name| vec![name]).collect(), false);
+        let names = options.key.clone().unwrap_or_else(|| vec![ADDRESS.to_owned()]);
+        let key = slots.key(names.into_iter().map(|name| vec![name]).collect(), false);
+        let fields = slots.key_names(key);
         let scope = Scope { key, matches: vec![], fallback: false, shadow: false, cost: cost.clone() };
         if subjects.iter().any(|other: &Subject| other.name == name) {
             return Err(Error(format!("two limits have the name {name:?}")));
         }
         let number = subjects.len();
-        subjects.push(Subject { number, name, rule: false, policy, reserve: false, open, scope });
+        subjects.push(Subject { number, name, fields, rule: false, policy, reserve: false, open, scope });
         Ok(())
     };
     for (i, text) in options.limits.iter().enumerate() {
@@ -136,6 +139,7 @@ fn of_rule(
     Ok(Subject {
         number,
         name: rule.name.clone(),
+        fields: slots.key_names(key),
         rule: is_own,
         policy: Policy::new(&config_of(&rule.limit.policy)).map_err(|error| illegal(&rule.name, &error))?,
         reserve: rule.reserve,

@@ -16,6 +16,8 @@ impl<T: Read + Write + Seek> Spool for T {}
 /// Appends requests to the spool.
 pub(crate) struct Writer {
     spool: BufWriter<Box<dyn Spool>>,
+    counts: usize,
+    keys: usize,
     requests: u64,
 }
 
@@ -28,8 +30,9 @@ pub(crate) struct Trace {
 }
 
 impl Writer {
-    pub(crate) fn new(spool: Box<dyn Spool>) -> Writer {
-        Writer { spool: BufWriter::with_capacity(BUFFER, spool), requests: 0 }
+    /// Each request has so many counts and keys.
+    pub(crate) fn new(spool: Box<dyn Spool>, counts: usize, keys: usize) -> Writer {
+        Writer { spool: BufWriter::with_capacity(BUFFER, spool), counts, keys, requests: 0 }
     }
 
     pub(crate) fn write(&mut self, record: &Record) -> Result<(), Error> {
@@ -46,9 +49,9 @@ impl Writer {
         Ok(())
     }
 
-    pub(crate) fn finish(self, counts: usize, keys: usize) -> Result<Trace, Error> {
-        let requests = self.requests;
-        let spool = self.spool.into_inner().map_err(io::IntoInnerError::into_error)?;
+    pub(crate) fn finish(self) -> Result<Trace, Error> {
+        let Writer { spool, counts, keys, requests } = self;
+        let spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
         Ok(Trace { spool, counts, keys, requests })
     }
 }

@@ -18,12 +18,12 @@ fn subject() -> Subject {
 
 /// Requests: ms, tokens, key.
 fn trace(requests: impl IntoIterator<Item = (f64, f64, u32)>) -> Trace {
-    let mut writer = Writer::new(Box::new(Cursor::new(Vec::new())));
+    let mut writer = Writer::new(Box::new(Cursor::new(Vec::new())), 1, 1);
     for (now, count, key) in requests {
         let record = Record { now: NOW + now, counts: vec![count], keys: vec![key.to_le_bytes().to_vec()] };
         writer.write(&record).expect("memory");
     }
-    writer.finish(1, 1).expect("memory")
+    writer.finish().expect("memory")
 }
 
 fn denied(trace: &mut Trace, subject: &Subject, rate: f64, capacity: f64) -> u64 {
