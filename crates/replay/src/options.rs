@@ -35,6 +35,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether there is no limit, so that one is proposed.
+    pub(crate) fn proposes(&self) -> bool {
+        self.policy.is_none() && self.limits.is_empty()
+    }
+
     pub(crate) fn max_keys(&self) -> u32 {
         self.max_keys.unwrap_or(1_000_000)
     }

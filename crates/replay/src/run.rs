@@ -50,17 +50,16 @@ pub struct Replay {
 
 /// Receives the requests as they are read.
 pub(crate) struct Sink {
-    tally: Tally,
+    /// Absent where the limit is to be proposed: until then, requests are only stored.
+    tally: Option<Tally>,
     writer: Writer,
-    /// Requests are only stored, and decided once a policy has been proposed.
-    open: bool,
 }
 
 impl Sink {
     #[inline]
     pub(crate) fn visit(&mut self, record: &Record) -> Result<(), Error> {
-        if !self.open {
-            self.tally.add(record);
+        if let Some(tally) = &mut self.tally {
+            tally.add(record);
         }
         self.writer.write(record)
     }
@@ -78,9 +77,8 @@ impl Replay {
         options.budget.as_deref().map(inline::share).transpose()?;
         let mut slots = Slots::new(options.time.as_deref());
         let (limits, notes) = subjects(options, &mut slots)?;
-        let open = limits.iter().any(|limit| limit.open);
-        let sink =
-            Sink { tally: Tally::new(&limits, tables)?, writer: Writer::new(spool, limits.len(), slots.keys()), open };
+        let tally = if options.proposes() { None } else { Some(Tally::new(&limits, tables)?) };
+        let sink = Sink { tally, writer: Writer::new(spool, limits.len(), slots.keys()) };
         let wanted = Wanted::new(slots, limits.iter().map(|limit| limit.scope.clone()).collect());
         let reader = Reader::new(wanted, options.format);
         Ok(Replay { reader, sink, limits, notes, budget, chart: options.chart, tables })
@@ -124,22 +122,24 @@ impl Replay {
         let Replay { mut reader, mut sink, mut limits, mut notes, budget, chart, tables } = self;
         let read = reader.end(&mut sink)?;
         notes.extend(reader.notes());
-        let Sink { mut tally, writer, open } = sink;
-        let mut trace = writer.finish()?;
+        let mut trace = sink.writer.finish()?;
         let suggest = |limit| budget.map_or(Ok(None), |budget| propose(&mut trace, limit, budget, tables));
         let suggestions = limits.iter().map(suggest).collect::<Result<Vec<_>, _>>()?;
-        if open {
+        let tally = if let Some(tally) = sink.tally {
+            tally
+        } else {
             for (limit, suggestion) in limits.iter_mut().zip(&suggestions) {
                 if let Some(policy) = suggestion.as_ref().and_then(|found| limit.with(found.rate, found.capacity)) {
                     limit.policy = policy;
                 }
             }
-            tally = Tally::new(&limits, tables)?;
+            let mut tally = Tally::new(&limits, tables)?;
             trace.each(|record| {
                 tally.add(record);
                 ControlFlow::Continue(())
             })?;
-        }
+            tally
+        };
         for limit in
             limits.iter().filter(|limit| !limit.scope.matches.is_empty() && !tally.limits[limit.number].applied)
         {

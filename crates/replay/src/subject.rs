@@ -23,8 +23,6 @@ pub(crate) struct Subject {
     pub(crate) rule: bool,
     pub(crate) policy: Policy,
     pub(crate) reserve: bool,
-    /// Whether its rate and capacity are to be proposed.
-    pub(crate) open: bool,
     pub(crate) scope: Scope,
 }
 
@@ -61,36 +59,33 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
         }
     }
     let cost = column.map_or(Cost::Fixed(1.0), Cost::Column);
-    let mut add = |name: String, config: Config, open: bool| -> Result<(), Error> {
+    let given = options.limits.iter().enumerate().map(|(i, text)| inline::limit(text, i));
+    for limit in given.chain(options.proposes().then(|| suggested(options))) {
+        let (name, config) = limit?;
         let policy = Policy::new(&config).map_err(|error| illegal(&name, &error))?;
         let names = options.key.clone().unwrap_or_else(|| vec![ADDRESS.to_owned()]);
         let key = slots.key(names.into_iter().map(|name| vec![name]).collect(), false);
         let fields = slots.key_names(key);
         let scope = Scope { key, matches: vec![], fallback: false, shadow: false, cost: cost.clone() };
-        if subjects.iter().any(|other: &Subject| other.name == name) {
+        if subjects.iter().any(|other| other.name == name) {
             return Err(Error(format!("two limits have the name {name:?}")));
         }
         let number = subjects.len();
-        subjects.push(Subject { number, name, fields, rule: false, policy, reserve: false, open, scope });
-        Ok(())
-    };
-    for (i, text) in options.limits.iter().enumerate() {
-        let (name, config) = inline::limit(text, i)?;
-        add(name, config, false)?;
+        subjects.push(Subject { number, name, fields, rule: false, policy, reserve: false, scope });
     }
-    let proposes_all = options.policy.is_none() && options.limits.is_empty();
-    if !proposes_all && options.period.is_some() {
+    if !options.proposes() && options.period.is_some() {
         return Err(Error("`period` is that of a proposal without a limit; each limit has its own".to_owned()));
     }
-    if proposes_all {
-        if options.suggest.is_none() {
-            return Err(Error("there is no limit to replay: give --policy, --limit or --suggest".to_owned()));
-        }
-        let text = options.period.as_deref().unwrap_or("1m");
-        let period = inline::period(text).map_err(Error)?;
-        add("suggested".to_owned(), Config { rate: 1.0, period, ..Config::new(Kind::TokenBucket) }, true)?;
-    }
     Ok((subjects, notes))
+}
+
+/// The limit whose rate and capacity are proposed.
+fn suggested(options: &Options) -> Result<(String, Config), Error> {
+    if options.suggest.is_none() {
+        return Err(Error("there is no limit to replay: give --policy, --limit or --suggest".to_owned()));
+    }
+    let period = inline::period(options.period.as_deref().unwrap_or("1m")).map_err(Error)?;
+    Ok(("suggested".to_owned(), Config { rate: 1.0, period, ..Config::new(Kind::TokenBucket) }))
 }
 
 /// A number of a limit is out of its range.
@@ -143,7 +138,6 @@ fn of_rule(
         rule: is_own,
         policy: Policy::new(&config_of(&rule.limit.policy)).map_err(|error| illegal(&rule.name, &error))?,
         reserve: rule.reserve,
-        open: false,
         scope: Scope { key, matches, fallback, shadow: rule.enforcement.shadow, cost },
     })
 }
