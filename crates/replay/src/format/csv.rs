@@ -46,24 +46,23 @@ impl Splitter {
     }
 
     pub(crate) fn split(&mut self, line: &[u8], fields: &mut Fields) -> Result<Row, String> {
-        match self.row(line) {
-            Ok(Row::Continues) => return Ok(Row::Continues),
-            Ok(Row::Complete) => {}
-            Err(why) => {
-                self.restart();
-                return Err(why);
-            }
+        let row = self.row(line);
+        if row == Ok(Row::Continues) {
+            return row;
         }
-        let found = self.found;
-        if found == self.names {
+        let row = row.and_then(|row| {
+            if self.found != self.names {
+                return Err(format!("{} columns, not {}", self.found, self.names));
+            }
             for (slot, column) in self.columns.iter().enumerate() {
                 if let Some(column) = column {
                     fields.set(slot, self.column(*column));
                 }
             }
-        }
+            Ok(row)
+        });
         self.restart();
-        if found == self.names { Ok(Row::Complete) } else { Err(format!("{found} columns, not {}", self.names)) }
+        row
     }
 
     fn restart(&mut self) {
