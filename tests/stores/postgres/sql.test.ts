@@ -282,7 +282,7 @@ test("a call by SQL on a new key writes its row once, and a call that writes not
     const before = await counters();
     await call(op, key);
     const after = await counters();
-    const [row] = await fixture.rows("SELECT pg_current_xact_id_if_assigned() IS NOT NULL AS writes");
+    const [row] = await fixture.rows("SELECT txid_current_if_assigned() IS NOT NULL AS writes");
     await fixture.rows("COMMIT");
     return [...after.map((count, i) => count - (before[i] as number)), row?.["writes"]];
   };

@@ -25,7 +25,6 @@ test("a million updates leave a small table and few dead rows", { timeout: 300_0
     }
   };
   await Promise.all(Array.from({ length: KEYS / 2 }, (_, i) => caller(i * 2)));
-  await fixture.rows("SELECT pg_stat_force_next_flush()");
   await expect
     .poll(
       async () => {

@@ -5,7 +5,7 @@ import { versionOf } from "./stored.ts";
 
 const fixture = withServer();
 const transactions = async (): Promise<unknown> =>
-  (await fixture.rows("SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next"))[0]?.["next"];
+  (await fixture.rows("SELECT txid_snapshot_xmax(txid_current_snapshot())::text AS next"))[0]?.["next"];
 
 test("a denial or a check touches no row and begins no writing transaction", async () => {
   const store = fixture.store();
