@@ -18,7 +18,7 @@ export interface Clock {
  * this clock goes on from its last reading: otherwise calls that wait would wait for as long in addition.
  */
 export function systemClock(): Clock {
-  let last = 0;
+  let last = -Infinity;
   let lastSteady = 0;
   let ahead = 0;
   return {

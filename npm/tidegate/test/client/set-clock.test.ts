@@ -60,6 +60,22 @@ describe("where the host's time is set", () => {
     await call;
   });
 
+  test("no time of the process is added to a test's clock that begins at 0, as that of node:test", async () => {
+    // Mocks Date and the timers, and not `performance`.
+    vi.useFakeTimers({ now: 0, toFake: ["Date", "setTimeout", "clearTimeout"] });
+    let steady = 5 * SECOND;
+    const now = vi.spyOn(performance, "now").mockImplementation(() => ++steady);
+    const ran: number[] = [];
+    const throttled = throttle(() => ran.push(Date.now()), spaced);
+    const calls = [throttled(), throttled(), throttled()];
+    await pass(99);
+    expect(ran).toEqual([0]);
+    await pass(101);
+    expect(ran).toEqual([0, 100, 200]);
+    await Promise.all(calls);
+    now.mockRestore();
+  });
+
   test("a call that waits for longer than the time is set back runs in time", async () => {
     const ran: number[] = [];
     const throttled = throttle(() => ran.push(elapsed), { ...spaced, rate: 1, period: 60 * SECOND });
