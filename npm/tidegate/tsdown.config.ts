@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type UserConfig } from "tsdown";
@@ -146,6 +146,12 @@ function declareModules(): void {
   }
   // Its own would export types of classes as if they were classes.
   writeFileSync(at("dist/pure.d.cts"), 'export * from "./index.cjs";\n');
+  // With it, a limiter of another copy of the package would not fit, as pnpm installs one for each set of peers.
+  for (const path of readdirSync(at("dist"), { recursive: true, encoding: "utf8" })) {
+    if (!path.endsWith(".d.cts")) continue;
+    const text = readFileSync(at(`dist/${path}`), "utf8");
+    writeFileSync(at(`dist/${path}`), text.replace(/^\s*#private;\n/gm, ""));
+  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { typeErrors } from "./checkers.ts";
@@ -58,6 +59,43 @@ describe("the declarations", () => {
       export const { limit, check, give, charge, block, unblock, limitAll, checkAll, limitMany, reset, getValue } = limits;`,
     );
     compile("methods.ts", { module: "esnext", moduleResolution: "bundler" });
+  });
+
+  test("take what another copy of the package made, as pnpm installs one for each set of peers", () => {
+    cpSync(join(user.folder, "node_modules/tidegate"), join(user.folder, "limits/node_modules/tidegate"), {
+      recursive: true,
+    });
+    // TypeScript takes copies of one version for the same where their peers are.
+    user.write("limits/node_modules/react/package.json", JSON.stringify({ name: "react", version: "18.3.1" }));
+    user.write(
+      "limits/index.ts",
+      `import { defineLimits, memory, MINUTE } from "tidegate";
+      import { semaphore } from "tidegate/client";
+      import { definePolicies } from "tidegate/policies";
+      import { remoteLimits } from "tidegate/react";
+      export const store = memory();
+      export const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } }, { store });
+      export const four = semaphore(4);
+      export const policies = definePolicies<string>({ rules: [] });
+      export const from = remoteLimits(async () => ({ ...limits.getValue("api"), now: Date.now() }));`,
+    );
+    user.write(
+      "copies.ts",
+      `import { four, from, limits, policies, store } from "./limits/index.js";
+      import { defineLimits } from "tidegate";
+      import { throttle } from "tidegate/client";
+      import { rateLimit } from "tidegate/fetch";
+      import type { Policies } from "tidegate/policies";
+      import type { RemoteLimits } from "tidegate/react";
+      export const handler = rateLimit(limits, { name: "api" }, () => new Response());
+      export const run = throttle(() => 1, { limiter: limits, name: "api" }, { concurrency: four });
+      export const others = defineLimits({}, { store });
+      export const page: RemoteLimits = from;
+      export const rules: Policies<string, typeof store> = policies;
+      // @ts-expect-error: a name that was not defined
+      export const wrong = throttle(() => 1, { limiter: limits, name: "app" });`,
+    );
+    compile("copies.ts", { module: "esnext", moduleResolution: "bundler" });
   });
 
   test("take any function as the `fetch` that sends, where the host's has properties, as Bun's `preconnect`", () => {
