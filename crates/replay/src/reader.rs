@@ -17,6 +17,7 @@ pub(crate) struct Reader {
     format: Option<Format>,
     read: Read,
     file: Option<File>,
+    sink: Sink,
 }
 
 /// The file that is being read.
@@ -35,9 +36,9 @@ struct File {
 }
 
 impl Reader {
-    pub(crate) fn new(wanted: Wanted, format: Option<Format>) -> Reader {
+    pub(crate) fn new(wanted: Wanted, format: Option<Format>, sink: Sink) -> Reader {
         let read = Read { whole_seconds: true, from: f64::INFINITY, ..Read::default() };
-        Reader { wanted, format, read, file: None }
+        Reader { wanted, format, read, file: None, sink }
     }
 
     pub(crate) fn requests(&self) -> u64 {
@@ -45,29 +46,29 @@ impl Reader {
     }
 
     /// Begins a file, and ends the previous one.
-    pub(crate) fn begin(&mut self, name: &str, sink: &mut Sink) -> Result<(), Error> {
-        self.end_file(sink)?;
+    pub(crate) fn begin(&mut self, name: &str) -> Result<(), Error> {
+        self.end_file()?;
         self.file = Some(File { name: name.to_owned(), ..File::default() });
         Ok(())
     }
 
     /// Reads the lines that end in this chunk of the file.
-    pub(crate) fn push(&mut self, chunk: &[u8], sink: &mut Sink) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
         let Some(mut file) = self.file.take() else {
             return Err(Error("a chunk belongs to a file: call `begin` before `push`".to_owned()));
         };
         file.lines.push(chunk);
         if file.splitter.is_some() || file.lines.head().len() >= HEAD {
-            self.split_lines(&mut file, sink)?;
+            self.split_lines(&mut file)?;
         }
         self.file = Some(file);
         Ok(())
     }
 
-    /// Summary of all files; an error where there is no request.
-    pub(crate) fn end(&mut self, sink: &mut Sink) -> Result<Read, Error> {
-        self.end_file(sink)?;
-        let read = std::mem::take(&mut self.read);
+    /// Summary of all files, and notes on what their requests lacked; an error where there is no request.
+    pub(crate) fn end(mut self) -> Result<(Read, Vec<String>, Sink), Error> {
+        self.end_file()?;
+        let Reader { wanted, read, sink, .. } = self;
         if read.requests == 0 {
             let why = match read.first_bad.first() {
                 None => "no lines".to_owned(),
@@ -77,19 +78,14 @@ impl Reader {
             };
             return Err(Error(format!("there is nothing to replay: {why}")));
         }
-        Ok(read)
-    }
-
-    /// Notes on what requests lacked.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        self.wanted.notes()
+        Ok((read, wanted.notes(), sink))
     }
 
     /// Ends the file, if there is one.
-    pub(crate) fn end_file(&mut self, sink: &mut Sink) -> Result<(), Error> {
+    pub(crate) fn end_file(&mut self) -> Result<(), Error> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         file.lines.end();
-        self.split_lines(&mut file, sink)?;
+        self.split_lines(&mut file)?;
         if file.continues {
             self.bad(&file.name, file.number, b"", "a quote is never closed".to_owned());
         }
@@ -121,7 +117,7 @@ impl Reader {
         Ok(())
     }
 
-    fn split_lines(&mut self, file: &mut File, sink: &mut Sink) -> Result<(), Error> {
+    fn split_lines(&mut self, file: &mut File) -> Result<(), Error> {
         if file.splitter.is_none() {
             self.detect(file)?;
         }
@@ -144,7 +140,7 @@ impl Reader {
             match split.and_then(|_| self.wanted.record(fields, record)) {
                 Ok(()) => {
                     self.note(record);
-                    sink.visit(record)?;
+                    self.sink.visit(record)?;
                 }
                 Err(why) => self.bad(name, *number, text, why),
             }

@@ -39,7 +39,6 @@ pub struct Replayed {
 /// A call that returns an error ends the replay.
 pub struct Replay {
     reader: Reader,
-    sink: Sink,
     limits: Vec<Subject>,
     notes: Vec<String>,
     /// The share of denials that a proposal may have.
@@ -80,8 +79,8 @@ impl Replay {
         let tally = if options.proposes() { None } else { Some(Tally::new(&limits, tables)?) };
         let sink = Sink { tally, writer: Writer::new(spool, limits.len(), slots.keys()) };
         let wanted = Wanted::new(slots, limits.iter().map(|limit| limit.scope.clone()).collect());
-        let reader = Reader::new(wanted, options.format);
-        Ok(Replay { reader, sink, limits, notes, budget, chart: options.chart, tables })
+        let reader = Reader::new(wanted, options.format, sink);
+        Ok(Replay { reader, limits, notes, budget, chart: options.chart, tables })
     }
 
     /// Begins a file; `name` is for messages. It ends the previous file.
@@ -89,7 +88,7 @@ impl Replay {
     /// # Errors
     /// Where the end of the previous file is wrong: as [`Replay::push`].
     pub fn begin(&mut self, name: &str) -> Result<(), Error> {
-        self.reader.begin(name, &mut self.sink)
+        self.reader.begin(name)
     }
 
     /// Decides the requests of the next bytes of the file, unpacked, in chunks of any size.
@@ -97,7 +96,7 @@ impl Replay {
     /// # Errors
     /// Where the file has no known format, or the spool fails. A bad line is counted instead.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
-        self.reader.push(chunk, &mut self.sink)
+        self.reader.push(chunk)
     }
 
     /// Ends the file: its last line needs no end of line, and a short file is read here.
@@ -105,7 +104,7 @@ impl Replay {
     /// # Errors
     /// As [`Replay::push`].
     pub fn end(&mut self) -> Result<(), Error> {
-        self.reader.end_file(&mut self.sink)
+        self.reader.end_file()
     }
 
     /// Requests so far.
@@ -119,9 +118,9 @@ impl Replay {
     /// # Errors
     /// Where no line is a request, or the spool fails.
     pub fn finish(self) -> Result<Replayed, Error> {
-        let Replay { mut reader, mut sink, mut limits, mut notes, budget, chart, tables } = self;
-        let read = reader.end(&mut sink)?;
-        notes.extend(reader.notes());
+        let Replay { reader, mut limits, mut notes, budget, chart, tables } = self;
+        let (read, lacking, sink) = reader.end()?;
+        notes.extend(lacking);
         let mut trace = sink.writer.finish()?;
         let suggest = |limit| budget.map_or(Ok(None), |budget| propose(&mut trace, limit, budget, tables));
         let suggestions = limits.iter().map(suggest).collect::<Result<Vec<_>, _>>()?;
