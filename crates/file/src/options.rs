@@ -56,17 +56,13 @@ impl Settings {
             SyncMode::Always => 0,
             SyncMode::Every(ms) => ms.get(),
         };
-        let mut bytes = [0; BYTES];
         let numbers = [
             u64::from(VERSION) << 32 | u64::from(self.max_keys.get()),
             u64::from(every),
             self.secret[0],
             self.secret[1],
         ];
-        for (place, number) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
-            *place = number.to_le_bytes();
-        }
-        row::sealed(KEY, &bytes)
+        row::sealed(KEY, &numbers.map(u64::to_le_bytes).concat())
     }
 
     pub(crate) fn from_row(row: &[u8]) -> Option<Settings> {
