@@ -184,6 +184,22 @@ fn a_flood_of_new_keys_stays_within_max_keys_and_evicts_no_debtor() {
     assert_eq!(std::fs::metadata(folder.0.join("data.mdb")).expect("a file").len(), bytes);
 }
 
+/// The file has its size from the start. A call on many keys writes nearly all pages anew, beside those that it replaces.
+#[test]
+fn has_room_for_max_keys_states() {
+    let states = 150_000;
+    let folder = Temporary::new();
+    let store = folder.open_with(Options { max_keys: NonZeroU32::new(states), sync: None }).expect("a store");
+    let limit = bucket(&store, 3.0);
+    let keys: Vec<[u8; 4]> = (0..states).map(u32::to_le_bytes).collect();
+    for some in keys.chunks(10_000) {
+        let some: Vec<_> = some.iter().map(|key| Some(key.as_slice())).collect();
+        store.decide_many(&limit, &some, Call::at(NOW)).expect("room");
+    }
+    let stats = store.stats().expect("stats");
+    assert_eq!((stats.keys, stats.evicted), (u64::from(states), 0));
+}
+
 /// Its states may take more of the file than a smaller `max_keys` needs.
 #[test]
 fn a_folder_is_mapped_whole_where_max_keys_was_larger_before() {
