@@ -190,6 +190,13 @@ describe("a mistake in a request", () => {
     expect([status, body.field, body.value]).toEqual([400, "count", "a value nested too deeply…"]);
   });
 
+  test("the remedy of a wrong key names the three ways to send one", async () => {
+    const { body } = await service.post("/v1/decide", { name: "shared", key: "k1" });
+    const ways =
+      "one value as a string, several as an array with null for an absent one, and no `key` where the rule has none";
+    expect(body.remedy).toBe(`Send ${ways}.`);
+  });
+
   test("takes no tokens", async () => {
     const key = address();
     await service.post("/v1/decide-all", { limits: [{ name: "api", key, count: 3 }, { name: "no" }] });

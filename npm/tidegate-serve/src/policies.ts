@@ -28,7 +28,8 @@ interface Facts {
 export type KnownLimit = LimitRequest<string> & { readonly config: Config };
 
 const OF_NAME = "Use one of these names, or add the rule to the policies.";
-const OF_KEY = "Send an array with null for an absent value; one value may be a string, and none is left out.";
+const OF_KEY =
+  "Send one value as a string, several as an array with null for an absent one, and no `key` where the rule has none.";
 
 /** How often the file is compared, ms. */
 const INTERVAL = 1000;
