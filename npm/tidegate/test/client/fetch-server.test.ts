@@ -59,6 +59,13 @@ describe.each<HeaderFamily>(["draft-11", "draft-7", "draft-6", "x-ratelimit"])("
   });
 });
 
+test("with `concurrency` the first responses of a burst slow down the rest, so that the usual retries are enough", async () => {
+  const { statuses } = await meet(bucket, "draft-11", 40, { retries: 3, concurrency: 2 });
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  const together = await meet(bucket, "draft-11", 40, { retries: 3 });
+  expect(new Set(together.statuses)).toEqual(new Set([200, 429]));
+});
+
 test("with the server's policy as its own limit, it is never denied and loses no time", async () => {
   const { statuses, denied, took } = await meet(bucket, "draft-11", 30, { limit: bucket, slowBelow: 0 });
   expect([statuses.every((status) => status === 200), denied]).toEqual([true, 0]);
