@@ -114,6 +114,7 @@ export const CALLERS = [
   one("client/rate-limit-fields.ts", "policies.size === 1 ?", "false ?", FIELDS),
   // Queues.
   one("client/waiting.ts", "(found === undefined || first.rank < found.rank)", "found === undefined", THROTTLE),
+  one("client/clock.ts", "let last = -Infinity;", "let last = 0;", client("set-clock")),
   one(
     "client/clock.ts",
     "wall < last || behind + ahead > SECOND ? Math.max(ahead, behind) : 0",
