@@ -91,6 +91,8 @@ fn keys_are_any_field_or_several_and_costs_a_column() {
     assert_eq!(by(json!(["user-agent"]), &COMBINED[COMBINED.find('\n').unwrap() + 1..]).key, ["user-agent"]);
     let tuples = by(json!(["timestamp", "ip"]), CSV);
     assert_eq!((tuples.key.len(), tuples.denied), (2, 0));
+    let joined = "time,a,b\n1700000000,x,yz\n1700000000,x,yz\n1700000000,xy,z\n";
+    assert_eq!(by(json!(["a", "b"]), joined).denied, 0);
 
     let log = "time,key,cost\n1700000000,a,2.5\n1700000000,a,0\n1700000000,b,3\n1700000000,a,-1\n1700000000,a,x\n";
     let outcome = report(log, json!({ "limits": ["rate=2.75 period=1s"], "key": ["key"], "cost": "cost" }));
@@ -230,6 +232,8 @@ fn a_file_of_unknown_format_is_shown_with_the_formats_tried() {
     {
         assert!(error.contains(part), "{error}");
     }
+    let error = run("[Tue Nov 14 22:13:20 2023] [error] of Apache\n", limit()).unwrap_err().to_string();
+    assert!(error.contains("has no known format") && !error.contains("Envoy"), "{error}");
     let error = run("{\"when\":1}\n", limit()).unwrap_err().to_string();
     assert!(error.contains("json: no field `time` (or timestamp, "), "{error}");
     assert!(error.ends_with("\n--time, --key and --cost name other fields"), "{error}");

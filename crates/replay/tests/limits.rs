@@ -229,6 +229,26 @@ fn a_long_key_of_a_rule_is_hashed_as_on_a_server() {
         outcome.limits[0].worst[0].key,
         "sha256:59a71fc36904d84ba2bba5c3492ab0f00bb2fda8d5ef873bac3244e8b0b0e993"
     );
+    let longest = run(line(&"x".repeat(1024 - "1019:Bearer ".len())).repeat(3), rules(json!(["header:authorization"])));
+    assert!(longest.unwrap().report.limits[0].worst[0].key.starts_with("Bearer x"));
+}
+
+#[test]
+fn a_limit_by_the_field_of_a_rule_s_key_has_its_own_key() {
+    let mut options = rules(json!(["ip:address"]));
+    options["limits"] = json!(["rate=1 period=1h capacity=2"]);
+    let log = "{\"time\":1700000000,\"ip\":\"10.0.0.1\",\"plan\":\"pro\"}\n".repeat(3);
+    let outcome = run(log, options).unwrap().report;
+    let keys = [0, 2].map(|limit| outcome.limits[limit].worst[0].key.as_str());
+    assert_eq!(keys, ["10.0.0.1", "10.0.0.1"]);
+}
+
+#[test]
+fn a_text_that_a_rule_matches_is_no_address() {
+    let options = rules(json!([])).to_string().replace(r#"\"jwt:plan\":\"pro\""#, r#"\"jwt:plan\":\"10.0.0.1:80\""#);
+    let log = "{\"time\":1700000000,\"ip\":\"::1\",\"plan\":\"10.0.0.1:80\"}\n".repeat(3);
+    let outcome = run(log, serde_json::from_str(&options).unwrap()).unwrap().report;
+    assert_eq!(outcome.limits.iter().map(|limit| limit.denied).collect::<Vec<_>>(), [1, 0]);
 }
 
 #[test]
