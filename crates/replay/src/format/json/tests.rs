@@ -1,6 +1,7 @@
 use super::*;
 use crate::fields::Slots;
 use proptest::prelude::*;
+use serde_json::json;
 
 const NAMES: [&str; 4] = ["a", "b", "A", "a.b"];
 /// Texts that are as an absent field.
@@ -30,6 +31,14 @@ fn objects(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> 
 fn at(line: &Value, path: &[String]) -> Option<String> {
     let value = path.iter().try_fold(line, |value, name| value.get(name))?;
     text(value).filter(|text| !NOTHING.contains(&text.as_str()))
+}
+
+#[test]
+fn a_list_of_texts_is_one_text_and_a_list_without_any_is_none() {
+    assert_eq!(text(&json!(["a", "b"])), Some("a, b".to_owned()));
+    for none in [json!([]), json!(["a", 1])] {
+        assert_eq!(text(&none), None);
+    }
 }
 
 proptest! {
