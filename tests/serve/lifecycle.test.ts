@@ -91,7 +91,8 @@ describe("the command line", () => {
     [["policies.json", "--timeout", "0"], '--timeout must be from 1ms to 24d; got "0"'],
     [["policies.json", "--shutdown-timeout", "600h"], '--shutdown-timeout must be from 1ms to 24d; got "600h"'],
     [["policies.json", "--shutdown-timeout", "30"], /^--shutdown-timeout 30 would be 30 ms: write the unit, as in 15s/],
-    [["policies.json", "--timeout", "250", "--store", "none"], /^--store must be memory/],
+    [["policies.json", "--timeout", "5"], /^--timeout 5 would be 5 ms: write the unit, as in 15s/],
+    [["policies.json", "--timeout", "1000", "--store", "none"], /^--store must be memory/],
     [
       ["policies.json", "--port", "-1"],
       /^Option '--port' argument is ambiguous: write --port=… where the value starts/,

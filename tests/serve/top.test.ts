@@ -132,7 +132,7 @@ test("redis: thousands of keys, any characters, another prefix, and what is no s
 
 test("redis: on a terminal it lists again until Ctrl-C; a server that stops is an error", async () => {
   await using redis = await RedisServer.start();
-  const command = [process.execPath, BIN, "top", "api", "--every", "100", ...ONE];
+  const command = [process.execPath, BIN, "top", "api", "--every", "100ms", ...ONE];
   const url = redis.url;
   // A terminal of its own, by the program of util-linux.
   const args = ["-qefc", [...command, "--store", url].join(" "), "/dev/null"];

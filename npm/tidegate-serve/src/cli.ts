@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { isInputError, type OnStoreError } from "tidegate";
-import { argumentError, durationOf, LONGEST_TIMER, spanOf, UsageError } from "tidegate/cli";
+import { argumentError, durationOf, LONGEST_TIMER, UsageError } from "tidegate/cli";
 import { clientIp } from "tidegate/http";
 import { HELP } from "./help.ts";
 import { jsonLines } from "./log.ts";
@@ -65,9 +65,9 @@ function integer(name: string, written: string, least: number, most: number): nu
   throw new UsageError(`--${name} must be an integer from ${least} to ${most}; got ${JSON.stringify(written)}`);
 }
 
-/** The ms of a time that a timer can wait, as `read` reads it. */
-function milliseconds(name: string, written: string, read = durationOf): number {
-  const ms = read(name, written);
+/** The ms of a time that a timer can wait. */
+function milliseconds(name: string, written: string): number {
+  const ms = durationOf(name, written);
   if (ms >= 1 && ms <= LONGEST_TIMER) return ms;
   throw new UsageError(`--${name} must be from 1ms to 24d; got ${JSON.stringify(written)}`);
 }
@@ -141,7 +141,7 @@ function settingsOf(values: Values, policies: string, terminal: Terminal, versio
     console: consoleOf(values.console, adminToken),
     bodyLimit: integer("body-limit", values["body-limit"], 1, 2 ** 30),
     headerLimit: integer("header-limit", values["header-limit"], 1024, 2 ** 20),
-    shutdownTimeout: milliseconds("shutdown-timeout", values["shutdown-timeout"], spanOf),
+    shutdownTimeout: milliseconds("shutdown-timeout", values["shutdown-timeout"]),
     logRequests: values["log-requests"],
   };
 }

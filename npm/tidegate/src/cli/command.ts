@@ -62,7 +62,7 @@ export function texts(args: Arguments, name: string): readonly string[] {
 /** Whether a flag was given. */
 export const flag = (args: Arguments, name: string): boolean => args.values[name] === true;
 
-/** The number of an option as `read` reads it, if it was given: a time is read by `durationOf` or `spanOf`. The caller checks its range. */
+/** The number of an option as `read` reads it, if it was given: a time is read by `durationOf`. The caller checks its range. */
 export function number(
   args: Arguments,
   name: string,

@@ -6,7 +6,7 @@ import { examine } from "../policies/check.ts";
 import type { CheckedRule } from "../policies/document.ts";
 import { limitKeysOf } from "../policies/rule.ts";
 import { type Arguments, number, read, type Terminal, text, UsageError } from "./command.ts";
-import { durationOf, spanOf } from "./usage.ts";
+import { durationOf } from "./usage.ts";
 
 /** A limit; of a document's rule, the `limit_keys`, and whether it is in shadow mode. */
 export interface DescribedLimit {
@@ -31,7 +31,7 @@ export function numbersLimit(args: Arguments, command: string, name: string): De
   const kind = text(args, "kind")?.replace("_", " ") ?? "token bucket";
   const [capacity, maxReserved] = [number(args, "capacity"), number(args, "max-reserved")];
   const start = text(args, "start") === FIRST_REQUEST ? FIRST_REQUEST : number(args, "start", durationOf);
-  const [rate, period] = [number(args, "rate"), number(args, "period", spanOf)];
+  const [rate, period] = [number(args, "rate"), number(args, "period", durationOf)];
   if (rate === undefined || period === undefined)
     throw new UsageError(`--rate and --period are needed, or --policy; see tidegate help ${command}`);
   // A token bucket has no field of this name.

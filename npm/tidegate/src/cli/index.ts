@@ -16,4 +16,4 @@ export {
   type StoreKind,
   type StoreSettings,
 } from "./store.ts";
-export { argumentError, durationOf, spanOf, UsageError } from "./usage.ts";
+export { argumentError, durationOf, UsageError } from "./usage.ts";

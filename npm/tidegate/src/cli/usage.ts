@@ -24,18 +24,13 @@ export function numberOf(option: string, written: string, rule = "a number"): nu
   throw new UsageError(`--${option} must be ${rule}; got ${JSON.stringify(written)}`);
 }
 
-/** The ms of a time that an option is written as: a number of ms, or a text such as `15m`. */
-export function durationOf(option: string, written: string): number {
-  const ms = inMs(written);
-  return typeof ms === "number" ? ms : numberOf(option, written, "a number of ms, or a text such as 15m");
-}
-
-/** The shortest span that a number without a unit is, ms. */
+/** The shortest time that a number without a unit is, ms: 15 is meant as seconds or minutes, and 15 ms would look as if it worked. */
 const SHORTEST = 1000;
 
-/** The same, with a unit where it is short: 15 is meant as seconds or minutes, and 15 ms would look as if it worked. */
-export function spanOf(option: string, written: string): number {
-  const ms = durationOf(option, written);
+/** The ms of a time that an option is written as: a text such as `15m`, or a number of ms, which has its unit where it is short. */
+export function durationOf(option: string, written: string): number {
+  const time = inMs(written);
+  const ms = typeof time === "number" ? time : numberOf(option, written, "a number of ms, or a text such as 15m");
   if (ms >= 1 && ms < SHORTEST && Number(written) === ms)
     throw new UsageError(`--${option} ${written} would be ${written} ms: write the unit, as in 15s, 15m or 15ms`);
   return ms;

@@ -76,7 +76,7 @@ describe("a mistake exits with 2, before the store is opened", () => {
     [["top", ...ON, "--count=-1"], "`count` must be a finite number of tokens from 0"],
     [["top", ...ON, "--rows", "0"], "`--rows` must be an integer of at least 1; got 0"],
     [["top", ...ON, "--rows", "1.5"], "`--rows` must be an integer of at least 1; got 1.5"],
-    [["top", ...ON, "--every", "50"], "`--every` must be a time from 100 ms to 2147483647 ms; got 50"],
+    [["top", ...ON, "--every", "50ms"], "`--every` must be a time from 100 ms to 2147483647 ms; got 50"],
     // The host's timers fire at once for a longer time: the store would be read without a pause.
     [["top", ...ON, "--every", "30d"], "`--every` must be a time from 100 ms to 2147483647 ms; got 2592000000"],
     [["top", ...ON, "--schema", "x"], "--schema is of PostgreSQL, postgres://…; got --store redis://"],

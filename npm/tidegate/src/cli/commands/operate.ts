@@ -8,7 +8,7 @@ import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersL
 import { PATIENCE } from "../in-time.ts";
 import { ofStore, readState, stateLines, type Target } from "../key-state.ts";
 import { folderOf, openStore, sharedStore } from "../store.ts";
-import { spanOf } from "../usage.ts";
+import { durationOf } from "../usage.ts";
 
 type Name = "get" | "reset" | "give" | "charge" | "block" | "unblock";
 
@@ -145,7 +145,7 @@ function urlOf(args: Arguments, command: string, terminal: Terminal): string {
 /** The number of the command's own option, checked before the store is opened. */
 function ownNumber(args: Arguments, { name, own }: KeyCommand): number {
   if (own?.[0] !== "for") return number(args, "count") ?? 1;
-  const length = number(args, "for", spanOf);
+  const length = number(args, "for", durationOf);
   if (length === undefined) throw new UsageError(`${name} needs --for, how long; such as --for 15m`);
   return length;
 }
