@@ -235,7 +235,7 @@ describe.each(entries)("%s", (_, path) => {
     for (const [name, fn] of Object.entries(module)) {
       if (typeof fn !== "function" || NOT_CALLED.test(name)) continue;
       const args = CALLS[name];
-      if (args === undefined) throw new Error(`${name} has no row in CALLS`);
+      if (args === undefined) throw new Error(`${name} has no row in CALLS, with valid arguments`);
       expect(await failureOf(() => invoke(name, fn as Callable, args()))).toBeUndefined();
       for (const [position, right] of args().entries()) {
         const call = (wrong: unknown) => invoke(name, fn as Callable, replaced(args(), position, wrong));

@@ -106,7 +106,7 @@ function strangers(tree: Tree): string[] {
     return importsOf(path, text).flatMap((name) => {
       if (!name.startsWith(".")) {
         const isAllowed = OUTSIDE.some(([module, files]) => module.test(name) && files.test(file));
-        return isAllowed ? [] : [`${path} imports ${name}`];
+        return isAllowed ? [] : [`${path} imports ${name}, which OUTSIDE of layers.ts does not allow`];
       }
       const target = posix.join(posix.dirname(file), name);
       // One function of http, which is no more than a hash.
@@ -114,7 +114,7 @@ function strangers(tree: Tree): string[] {
       // What Node.js loads, which a tracer of files has to find.
       if (to.module === from.module || /^engine\/generated\/|\.(lua|sql)$|^index\.cjs$/.test(target)) return [];
       const allowed = MAY[from.kind]?.includes(to.kind) === true || (to.kind === "hash" && from.kind === "http");
-      return allowed ? [] : [`${path} (${from.module}) imports ${target} (${to.module})`];
+      return allowed ? [] : [`${path} (${from.module}) imports ${target} (${to.module}): see MAY of layers.ts`];
     });
   });
 }
@@ -138,7 +138,7 @@ function strangersOfService(tree: Tree): string[] {
     const file = posix.basename(path);
     const outside = importsOf(path, text).filter((name) => !/^\.\/[\w-]+\.ts$/.test(name));
     const known = (name: string) => OF_SERVICE.some(([module, files]) => module.test(name) && files.test(file));
-    return outside.filter((name) => !known(name)).map((name) => `${path} imports ${name}`);
+    return outside.filter((name) => !known(name)).map((name) => `${path} imports ${name}: see OF_SERVICE of layers.ts`);
   });
 }
 
@@ -187,7 +187,9 @@ function crates(tree: Tree): string[] {
       section = /^\[(.*)\]/.exec(line)?.[1] ?? section;
       const [, name = ""] = /^([\w-]+)(?:\.workspace)? *=/.exec(line) ?? [];
       const depends = section === "dependencies" || /^target\..*\.dependencies$/.test(section);
-      return name === "" || !depends || allowed.includes(name) ? [] : [`${path} depends on ${name}`];
+      return name === "" || !depends || allowed.includes(name)
+        ? []
+        : [`${path} depends on ${name}: see CRATES of layers.ts`];
     });
   });
 }
