@@ -70,6 +70,7 @@ pub struct Match {
     pub equals: String,
 }
 
+/// The first four are required; a fallback may lack the name.
 pub(crate) const FIELDS: [&str; 11] = [
     "name",
     "limit_keys",
