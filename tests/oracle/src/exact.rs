@@ -7,7 +7,7 @@ use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
 
 const CLOCK_END: i128 = 1 << 52;
-const MAX_SKEW_MS: i128 = 3_600_000;
+pub(crate) const MAX_SKEW_MS: i128 = 3_600_000;
 
 /// The exact rational value of a double.
 ///

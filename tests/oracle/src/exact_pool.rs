@@ -1,6 +1,6 @@
 //! Shards in rational numbers.
 
-use crate::exact::{Exact, State};
+use crate::exact::{Exact, MAX_SKEW_MS, State};
 use num_rational::BigRational;
 
 /// The shards of one limit at one instant.
@@ -22,7 +22,7 @@ impl ExactShards<'_> {
     fn sum_of(&self, states: &[Option<State>], t: i128) -> BigRational {
         let part = self.part();
         // A shard without a usable state is full, and stays so until it is written.
-        let known = |s: &Option<State>| s.clone().filter(|s| s.ts - self.now <= 3_600_000);
+        let known = |s: &Option<State>| s.clone().filter(|s| s.ts - self.now <= MAX_SKEW_MS);
         states.iter().map(|s| part.refill(known(s).as_ref(), t).value).sum()
     }
 

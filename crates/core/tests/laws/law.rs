@@ -2,10 +2,9 @@
 
 use proptest::prelude::*;
 use tidegate_core::{Bucket, Config, Decision, FIRST_REQUEST, Kind, Outcome, Policy, State};
+pub(super) use tidegate_oracle::naive::{CLOCK_END, MAX_SKEW_MS};
 use tidegate_oracle::{Limit, naive};
 
-pub(super) const CLOCK_END: f64 = 4_503_599_627_370_496.0;
-pub(super) const MAX_SKEW_MS: f64 = 3_600_000.0;
 const MOST: f64 = 1_099_511_627_776.0;
 
 /// Spread evenly over the powers of ten.

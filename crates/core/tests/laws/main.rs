@@ -1,5 +1,5 @@
-//! The laws of the algebra, tried on generated limits, states and clocks. One program, since each would compile what generates
-//! them again.
+//! The laws of the algebra, by their numbers in `npm/site/reference/promises.md`, tried on generated limits, states and
+//! clocks. One program, since each would compile what generates them again.
 
 mod block;
 mod bound;
