@@ -1,7 +1,7 @@
 // The WebAssembly of crates/replay, compiled where the first replay begins.
 import { readFileSync } from "node:fs";
 import { initSync, Replay } from "./generated/replay.js";
-import type { Options, Replayed, Spool } from "./generated/replay.js";
+import type { Format, Options, Replayed, Spool } from "./generated/replay.js";
 
 let loaded = false;
 
@@ -13,4 +13,4 @@ export function begin(options: Options, spool: Spool): Replay {
   return new Replay(options, crypto.getRandomValues(new BigUint64Array(2)), spool);
 }
 
-export type { Options, Replay, Replayed, Spool };
+export type { Format, Options, Replay, Replayed, Spool };

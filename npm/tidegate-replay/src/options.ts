@@ -1,4 +1,4 @@
-import type { Options } from "./module.ts";
+import type { Format, Options } from "./module.ts";
 
 type Rule = readonly [rule: string, accepts: (value: unknown) => boolean];
 
@@ -6,7 +6,7 @@ const isText = (value: unknown): boolean => typeof value === "string";
 const TEXT = ["a string", isText] as const;
 const SHARE = ['a text such as "0.1%"', isText] as const;
 const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
-const FORMATS: readonly unknown[] = ["common", "json", "csv"];
+const FORMATS: readonly unknown[] = Object.keys({ common: 0, json: 0, csv: 0 } satisfies Record<Format, 0>);
 export const FORMAT: Rule = ["common, json or csv", (value) => FORMATS.includes(value)];
 const isKeys = (value: unknown): boolean =>
   Number.isInteger(value) && (value as number) >= 1 && (value as number) < 2 ** 32;
