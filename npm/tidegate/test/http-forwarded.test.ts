@@ -123,4 +123,15 @@ test("quotes hide commas, and an escaped quote ends nothing", () => {
   expect(read('for=192.0.2.1;secret="a,b"')).toEqual(["192.0.2.1"]);
   expect(read('for=192.0.2.1;secret="a,b\\"c"')).toEqual(["192.0.2.1"]);
   expect(read('for=192.0.2.1;secret="a\\\\", for=192.0.2.2')).toEqual(["192.0.2.2", "192.0.2.1"]);
+  // Of two escaped backslashes the second escapes no quote: the comma before the quotes still separates.
+  const three = 'for=192.0.2.3, for=192.0.2.1;secret="a\\\\", for=192.0.2.2';
+  expect(read(three)).toEqual(["192.0.2.2", "192.0.2.1", "192.0.2.3"]);
+});
+
+test("empty elements and empty pairs are passed over, and only a pair by the name of `for` is one", () => {
+  const read = (text: string): unknown[] => [...forwardedFor(text)];
+  expect(read(",for=192.0.2.1, ,,for=192.0.2.2,")).toEqual(["192.0.2.2", "192.0.2.1"]);
+  expect(read(";; for=192.0.2.1")).toEqual(["192.0.2.1"]);
+  expect(read("fox=192.0.2.1;xfor=192.0.2.2")).toEqual([undefined]);
+  for (const name of ["", "\u007f", "\u00e9"]) expect(read(`${name}=1;for=192.0.2.1`), name).toEqual([undefined]);
 });

@@ -2,8 +2,8 @@
 
 /** The entries of `X-Forwarded-For`, the last one first; empty ones are passed over. */
 export function* fromTheRight(text: string): Generator<string> {
-  for (let end = text.length; end >= 0; ) {
-    const comma = end === 0 ? -1 : text.lastIndexOf(",", end - 1);
+  for (let end = text.length; end > 0; ) {
+    const comma = text.lastIndexOf(",", end - 1);
     const entry = text.slice(comma + 1, end).trim();
     if (entry !== "") yield entry;
     end = comma;
@@ -35,35 +35,35 @@ export function* forwardedFor(text: Scanned): Generator<string | undefined> {
       if (slashes % 2 === 0) quoted = !quoted;
       i -= slashes;
     } else if (code === COMMA && (i < 0 || !quoted)) {
-      const start = afterBlanks(text, i + 1, end);
+      const start = afterBlanks(text, i + 1);
       if (start < end) yield forOf(text, start, end);
       end = i;
     }
   }
 }
 
-function afterBlanks(text: Scanned, from: number, end: number): number {
+/** Ends with the element at the latest, as a comma or the text's end follows it. */
+function afterBlanks(text: Scanned, from: number): number {
   let at = from;
-  while (at < end && isBlank(text.charCodeAt(at))) at++;
+  while (isBlank(text.charCodeAt(at))) at++;
   return at;
 }
 
 /** Pair by pair, so that a `for` inside another pair's quotes is not taken for one. */
 function forOf(text: Scanned, from: number, end: number): string | undefined {
   for (let at = from; at < end; at++) {
-    at = afterBlanks(text, at, end);
+    at = afterBlanks(text, at);
     const start = at;
-    while (at < end && isPlain(text.charCodeAt(at)) && text.charCodeAt(at) !== EQUALS) at++;
+    while (isPlain(text.charCodeAt(at)) && text.charCodeAt(at) !== EQUALS) at++;
     let found: string | undefined;
     if (at > start) {
-      if (at === end || text.charCodeAt(at) !== EQUALS) return undefined;
+      if (text.charCodeAt(at) !== EQUALS) return undefined;
       const valueEnd = endOfValue(text, at + 1, end);
       if (valueEnd === undefined) return undefined;
-      const isFor = at - start === 3 && text.slice(start, at).toLowerCase() === "for";
-      if (isFor) found = unquoted(text.slice(at + 1, valueEnd));
+      if (text.slice(start, at).toLowerCase() === "for") found = unquoted(text.slice(at + 1, valueEnd));
       at = valueEnd;
     }
-    at = afterBlanks(text, at, end);
+    at = afterBlanks(text, at);
     if (at < end && text.charCodeAt(at) !== SEMICOLON) return undefined;
     if (found !== undefined) return found;
   }
@@ -73,7 +73,7 @@ function forOf(text: Scanned, from: number, end: number): string | undefined {
 /** Where a token or a quoted string ends; `undefined` where a quote stays open. */
 function endOfValue(text: Scanned, from: number, end: number): number | undefined {
   let at = from;
-  if (at < end && text.charCodeAt(at) === QUOTE) {
+  if (text.charCodeAt(at) === QUOTE) {
     for (at++; at < end; at++) {
       const code = text.charCodeAt(at);
       if (code === QUOTE) return at + 1;
@@ -81,7 +81,7 @@ function endOfValue(text: Scanned, from: number, end: number): number | undefine
     }
     return undefined;
   }
-  while (at < end && isPlain(text.charCodeAt(at))) at++;
+  while (isPlain(text.charCodeAt(at))) at++;
   return at;
 }
 
