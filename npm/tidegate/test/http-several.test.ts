@@ -1,7 +1,7 @@
 /** Fields and problems of several decisions, and of windows that hold more than their rate. */
 import { expect, test } from "vitest";
 import { appendRateLimitHeaders, problem, rateLimitHeaders } from "../src/http/index.ts";
-import { defineLimits, MINUTE, SECOND } from "../src/index.ts";
+import { type Decision, defineLimits, evaluate, MINUTE, SECOND } from "../src/index.ts";
 
 const NOW = 1_700_000_000_000;
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE, capacity: 20 } as const;
@@ -63,4 +63,48 @@ test("of two denials the single-valued fields are those of the longer wait", () 
     for (const decision of order) appendRateLimitHeaders(headers, decision, { fields: "draft-6" });
     expect([headers.get("RateLimit-Remaining"), headers.get("Retry-After")]).toEqual(["5", "60"]);
   }
+});
+
+test("of two grants that leave the same, the single-valued fields are those of the longer time, in either order", () => {
+  const limits = defineLimits(
+    {
+      second: { kind: "token bucket", rate: 1, period: SECOND },
+      minute: { kind: "token bucket", rate: 1, period: MINUTE },
+    },
+    { now: () => NOW },
+  );
+  const [second, minute] = [limits.limit("second"), limits.limit("minute")];
+  const fields = ["draft-6", "x-ratelimit"] as const;
+  for (const order of [
+    [second, minute],
+    [minute, second],
+  ]) {
+    expect(rateLimitHeaders(order, { fields })).toMatchObject({
+      "RateLimit-Remaining": "0",
+      "RateLimit-Reset": "60",
+      "X-RateLimit-Reset": String(NOW / 1000 + 60),
+    });
+  }
+});
+
+test("an empty window's t is the rest of those until its next token, where one window brings none", () => {
+  const owing = { kind: "fixed window", rate: 3, period: 10 * SECOND, start: 0 } as const;
+  const slow = { kind: "fixed window", rate: 0.1, period: 10 * SECOND, capacity: 1, start: 0 } as const;
+  let now = NOW + 4000;
+  const limits = defineLimits({ owing, slow }, { now: () => now });
+  const t = (decision: Decision): string | undefined =>
+    /r=0;t=(\d+)$/.exec(rateLimitHeaders(decision)["RateLimit"] ?? "")?.[1];
+  for (const [count, expected] of [
+    [3, "6"],
+    [2, "6"], // 2 are owed, and the next window brings 3
+    [1, "16"],
+  ] as const)
+    expect(t(limits.limit("owing", { count, reserve: true }))).toBe(expected);
+  now += 15_999;
+  expect(limits.check("owing").ok).toBe(false);
+  now += 1;
+  expect(limits.check("owing").ok).toBe(true);
+  // By the quotient alone four windows: (1 - 0.7) / 0.1 is 3.0000000000000004.
+  expect(t(evaluate({ value: 0.7, ts: NOW }, slow, { now: NOW, count: 0 }).decision)).toBe("30");
+  expect(evaluate({ value: 0.7, ts: NOW }, slow, { now: NOW + 30_000 }).decision.ok).toBe(true);
 });

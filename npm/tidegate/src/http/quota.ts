@@ -67,16 +67,21 @@ export function windowSeconds(policy: Decision["policy"]): number {
 }
 
 /**
- * A fixed window ends when it ends. A bucket that has a whole token: what is there, divided by the rate, so that
- * `remaining` in so many seconds is never more than the rate. An empty one: until its next whole token.
+ * A fixed window: until it ends; an empty one until the window that has a whole token. A bucket that has a whole token:
+ * what is there, divided by the rate, so that `remaining` in so many seconds is never more than the rate. An empty one:
+ * until its next whole token.
  */
 export function withinSeconds(decision: Decision, remaining: number): number {
   const { value, ts, now, policy } = decision;
   const { kind, rate, period, capacity } = policy;
-  if (kind === "fixed window") return atLeastOne(ts + period - now);
+  const token = Math.min(1, capacity);
+  if (kind === "fixed window") {
+    const windows = Math.max(1, Math.floor((token - value) / rate));
+    // By the refill's own arithmetic: the quotient's rounding could make it a window more.
+    return atLeastOne(ts + (value + windows * rate < token ? windows + 1 : windows) * period - now);
+  }
   if (remaining > 0) return atLeastOne((remaining * period) / rate);
   const behind = Math.max(ts - now, 0);
-  const token = Math.min(1, capacity);
   const ms = behind + ((token - value) * period) / rate;
   // By the refill's own arithmetic, whose rounding may leave the token short at that second.
   const wait = Math.ceil(ms / 1000) * 1000 - behind;
@@ -114,10 +119,11 @@ export interface Quotas {
   readonly retryAt: number | undefined;
 }
 
-/** Denying comes before granting, then the smaller remainder. */
+/** Denying comes before granting, then the smaller remainder, of equal ones that of the longer time. */
 export function tighter(a: Quota, b: Quota): boolean {
   if (a.denied !== b.denied) return a.denied;
   if (a.denied && a.retryAt !== b.retryAt) return (a.retryAt ?? Infinity) > (b.retryAt ?? Infinity);
+  if (a.remaining === b.remaining) return (a.withinSeconds as number) > (b.withinSeconds as number);
   return (a.remaining ?? Infinity) < (b.remaining ?? Infinity);
 }
 
