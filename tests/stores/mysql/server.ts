@@ -53,8 +53,8 @@ export class Server {
   /** Starts the process; returns once it answers. */
   async up(...options: string[]): Promise<void> {
     const files = [`--datadir=${this.#data}`, `--socket=${join(this.#folder, "s")}`, `--pid-file=${this.#data}/pid`];
-    // MySQL's root is of localhost, whose name it has to resolve.
-    const own = isMariadb ? ["--skip-name-resolve"] : ["--mysqlx=OFF"];
+    // MySQL's root is of localhost, whose name it has to resolve. Debian's folder for its files is of another package.
+    const own = isMariadb ? ["--skip-name-resolve"] : ["--mysqlx=OFF", "--secure-file-priv=NULL"];
     const net = [`--port=${this.port}`, `--bind-address=${this.host}`, ...own];
     this.#process = new ServerProcess(MYSQL ?? "mariadbd", [...OWN, ...files, ...net, ...options], { env });
     const { database, ...withoutDatabase } = this.options;
