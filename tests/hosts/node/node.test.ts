@@ -53,6 +53,19 @@ for (const version of ["20.19", "22", "24", "26"] as const) {
         await exec(node, ["--jitless", "pure.js"], { cwd: user.folder });
       });
 
+      // Node.js before 24 reserves gigabytes of addresses for a wasm memory.
+      test.runIf(process.platform === "linux")("under `ulimit -v` starts, or names the flag for it", async () => {
+        user.write("limited.js", 'import { memory } from "tidegate";\nmemory();');
+        const shell = ["-c", 'ulimit -v 4000000 && exec "$0" "$@"', node];
+        const limited = (...args: string[]) => exec("sh", [...shell, ...args, "limited.js"], { cwd: user.folder });
+        if (version === "20.19" || version === "22") {
+          await expect(limited()).rejects.toThrow(
+            /no memory for WebAssembly: .* Node\.js with --disable-wasm-trap-handler/,
+          );
+        } else await limited();
+        await limited("--disable-wasm-trap-handler");
+      });
+
       describe("in memory, on the wasm", () => replay(memory));
       replayShared(shared);
       describe("file(), on the addon", () => replay(inFile));

@@ -22,9 +22,14 @@ export const load = (): Exports => {
     return loaded;
   } catch (cause) {
     if (typeof WebAssembly === "undefined") throw cause;
+    // Under `ulimit -v`, as of shared hosts: before version 24 Node.js reserves gigabytes of addresses for a memory.
     // A server that was built for Node.js may run on Workers, as OpenNext does with Next.js.
-    const remedy = "import tidegate/pure first, or make the node:vm context with codeGeneration: { wasm: true }";
-    throw new Error(`WebAssembly is not allowed here: ${remedy} (${(cause as Error).message})`, { cause });
+    const [reason, remedy] =
+      cause instanceof RangeError
+        ? ["there is no memory for WebAssembly", "start Node.js with --disable-wasm-trap-handler"]
+        : ["WebAssembly is not allowed here", "make the node:vm context with codeGeneration: { wasm: true }"];
+    const message = `${reason}: import tidegate/pure first, or ${remedy} (${(cause as Error).message})`;
+    throw new Error(message, { cause });
   }
 };
 /** The same module: it is loaded anyway, and one is compiled sooner than two. */
