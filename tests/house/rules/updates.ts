@@ -19,8 +19,12 @@ function everyLockIsWatched(tree: Tree): string[] {
       .flatMap(({ directory, directories = [] }) => [...directories, ...(directory === undefined ? [] : [directory])]);
   const folderOf = (path: string): string => `/${path.split("/").slice(0, -1).join("/")}`;
   // A member of a workspace has no lock of its own: its dependencies are in the root's.
+  const { workspaces } = JSON.parse(tree.get("package.json") as string) as { workspaces: readonly string[] };
   const projects = {
-    npm: [...tree.keys()].filter((path) => /(^|\/)package\.json$/.test(path) && !path.startsWith("npm/")),
+    npm: [...tree]
+      .filter(([path, text]) => /(^|\/)package\.json$/.test(path) && /"\w*[dD]ependencies"/.test(text))
+      .map(([path]) => path)
+      .filter((path) => !workspaces.includes(path.replace("/package.json", ""))),
     cargo: [...tree]
       .filter(([path, text]) => /(^|\/)Cargo\.toml$/.test(path) && /^\[workspace\]/m.test(text))
       .map(([path]) => path),
