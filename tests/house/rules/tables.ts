@@ -132,6 +132,17 @@ function everyExampleIsPointedTo(tree: Tree): string[] {
     .map(([, path]) => `${path} is run by no test, and named nowhere`);
 }
 
+/** A folder of tests is a project of vitest, which a step runs: tests in another one would be run by nothing. */
+function everyFolderOfTestsIsRun(tree: Tree): string[] {
+  const files = matching(tree, /^tests\/[\w-]+\/.*\.test\.ts$/).map(([path]) => path);
+  const folders = new Map(files.map((path) => [path.split("/")[1] as string, path]));
+  return [...folders].flatMap(([name, path]) =>
+    Object.entries({ "vitest.config.ts": `"${name}"`, "npm/scripts/steps.mjs": `vitest("${name}"` })
+      .filter(([file, text]) => tree.get(file)?.includes(text) !== true)
+      .map(([file, text]) => `${path} is not run: ${file} has no ${text}`),
+  );
+}
+
 /** The functions of crates/wasm that JavaScript sees. */
 const WASM_EXPORT = /^#\[wasm_bindgen\]\n(?:#\[.*\n)*pub fn (\w+)/gm;
 
@@ -189,6 +200,11 @@ export const tables: readonly Rule[] = [
     name: "every example is run or named",
     check: everyExampleIsPointedTo,
     broken: [{ "examples/attic/main.js": "" }],
+  },
+  {
+    name: "every folder of tests is run",
+    check: everyFolderOfTestsIsRun,
+    broken: [{ "tests/attic/attic.test.ts": "" }],
   },
   {
     name: "every export of the WebAssembly engine has a caller",
