@@ -229,7 +229,7 @@ describe("rateLimitHeaders", () => {
     const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1000 } }, { now: () => 0 });
     const made = [limits.limit("api"), limits.limit("api")];
     for (const decision of made) {
-      for (const field of decision.ok ? ["value", "now"] : ["value", "now", "retryAt"])
+      for (const field of decision.ok ? ["value", "ts", "now"] : ["value", "ts", "now", "retryAt"])
         expect(() => rateLimitHeaders({ ...decision, [field]: Number.NaN })).toThrow(
           `\`${field}\` must be a finite number`,
         );
