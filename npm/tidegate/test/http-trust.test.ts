@@ -16,20 +16,51 @@ test("an IPv4 network within IPv6 is the IPv4 network, whichever way its address
   expect(trusts("::ffff:10.0.0.1", "10.0.0.2")).toBe(false);
 });
 
-test.each(["::ffff:10.0.0.0/8", "64:ff9b::/32", "::ffff:0:0/95", "::ffff:10.0.0.0/129"])(
-  "%s, which is no IPv4 network within IPv6, is refused",
-  (network) => {
-    expect(() => trusts(network, "10.0.0.1")).toThrow(
-      `\`trust\` must be addresses and networks such as "10.0.0.0/8", where an IPv4 one within IPv6 has 96 to 128 bits; got "${network}"`,
-    );
-  },
-);
+test.each([
+  "::ffff:10.0.0.0/8",
+  "64:ff9b::/32",
+  "::ffff:0:0/95",
+  "::ffff:10.0.0.0/129",
+  "10.0.0.0/8x",
+  "10.0.0.0/0008",
+  "/10.0.0.0/8",
+  "10.0.0.0%eth0",
+])("%s, which is no address and no network, is refused", (network) => {
+  expect(() => trusts(network, "10.0.0.1")).toThrow(
+    `\`trust\` must be addresses and networks such as "10.0.0.0/8", where an IPv4 one within IPv6 has 96 to 128 bits; got "${network}"`,
+  );
+});
 
 test("headers that were not awaited, as Next.js gives them, are refused: all clients would have one key", () => {
   const headers = Promise.resolve(new Headers({ "x-forwarded-for": "1.2.3.4" }));
   const rule = "`headers` must be a Headers, or an object of headers; got a promise; `await` it first";
   expect(() => clientIp({ headers }, { trust: 1 })).toThrow(rule);
   expect(() => clientIp({ headers }, { header: "x-real-ip" })).toThrow(rule);
+  expect(() => clientIp({ headers: "x-real-ip: 1.2.3.4" as never }, { trust: 1 })).toThrow(
+    "`headers` must be a Headers",
+  );
+  for (const trust of [undefined, 0]) expect(clientIp({ address: "192.0.2.1", headers }, { trust })).toBe("192.0.2.1");
+});
+
+test("up to 100 proxies are trusted", () => {
+  expect(clientIp(from("192.0.2.1"), { trust: 100 })).toBe("1.2.3.4");
+  const rule = "`trust` must be a number of proxies, an integer from 0 to 100";
+  for (const trust of [101, -1, 0.5, "1" as never]) expect(() => clientIp(from("192.0.2.1"), { trust })).toThrow(rule);
+});
+
+test("a header's name is one, and a list's needs the proxies that wrote it", () => {
+  for (const header of ["x-real-ip:", " x-real-ip", "", 5 as never])
+    expect(() => clientIp(from("192.0.2.1"), { header })).toThrow("`header` must be a header's name");
+  for (const header of ["X-Forwarded-For", "Forwarded"])
+    expect(() => clientIp(from("192.0.2.1"), { header })).toThrow(
+      "`trust` must be a number of proxies or their networks",
+    );
+});
+
+test("a platform's header may have blanks around its address, and where it has none the peer is the client", () => {
+  const read = (value: unknown) =>
+    clientIp({ address: "192.0.2.1", headers: { "x-real-ip": value, get: 5 } }, { header: "x-real-ip" });
+  expect([read(" 1.2.3.4 "), read("none"), read(5)]).toEqual(["1.2.3.4", "192.0.2.1", "192.0.2.1"]);
 });
 
 test("a list of networks that is changed counts as it is now", () => {

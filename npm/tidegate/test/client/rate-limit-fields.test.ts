@@ -119,6 +119,24 @@ test("where a proxy has added its own fields, the reset is of the server whose r
   }
 });
 
+test("a limit of the drafts without a policy, beside policies of others, by a token, without a time, or by a number", () => {
+  const read = (RateLimit: string, policy = "") =>
+    readRateLimit(new Headers({ RateLimit, "RateLimit-Policy": policy }), NOW).limits;
+  const reported = { name: "a", unit: "requests", limit: undefined, remaining: 1, resetAfter: 2000 };
+  expect(read('"a";r=1;t=2')).toEqual([reported]);
+  expect(read('"a";r=1;t=2', '"b";q=5;w=1, "c";q=7;w=1')).toEqual([reported]);
+  expect(read("a;r=1")).toEqual([{ ...reported, resetAfter: undefined }]);
+  expect(read('"a";r=1;t=2', "!")).toEqual([reported]);
+  for (const none of ["5;r=1;t=2", '"a";r="1";t=2']) expect(read(none)).toEqual([]);
+});
+
+test.each([
+  ["1500.25", 1500.25],
+  ["1500 , 20", 1500],
+])("a wait in ms of %s", (text, wait) =>
+  expect(readRateLimit(new Headers({ "Retry-After-Ms": text }), NOW).retryAfter).toBe(wait),
+);
+
 describe("fields that are ignored", () => {
   const nothing = { limits: [], retryAfter: undefined };
   test.each([
