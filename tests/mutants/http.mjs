@@ -74,6 +74,7 @@ export const HTTP = [
   fields("known === undefined || remainingOf(item) < remainingOf(known)", "known === undefined", FIELDS, GATE),
   fields("wait === earlierWait ? less : wait > earlierWait", "less", FIELDS),
   fields("wait === earlierWait ? less : wait > earlierWait", "wait > earlierWait", FIELDS),
+  fields(String.raw`|\\.)*"?|[^",])+`, String.raw`|\\.)*"|[^",])+`, FIELDS),
   fields("&& !isSingle(value)", "", FIELDS),
   fields("|| isSingle(earlier)", "", FIELDS),
   fields('families.includes("draft-11") && families.includes("draft-7")', "false", FIELDS),

@@ -54,6 +54,15 @@ test("a second limiter's items come after the first one's, whichever wrote them"
   expect(headers.get("ratelimit")).toMatch(/^"a";r=4;t=48, "b";r=8;t=54$/);
 });
 
+test("a text that does not end, as of a server behind a gateway, stays as it is: its rest is read once, not from each quote", () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1000 } });
+  for (const open of ['"open, x', 'a"b', '"\\', `a${'"\\'.repeat(1000)}`]) {
+    const headers = new Headers({ RateLimit: open });
+    appendRateLimitHeaders(headers, limits.check("api"));
+    expect(headers.get("RateLimit")).toBe(`${open}, "api";r=0;t=1`);
+  }
+});
+
 test("a grant without the store has no number of tokens", () => {
   const limits = defineLimits({ a: { kind: "token bucket", rate: 5, period: 60_000 } });
   const degraded: Decision = { ...limits.limit("a"), degraded: true, value: 0, remaining: 0 };

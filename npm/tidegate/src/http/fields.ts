@@ -180,7 +180,7 @@ function joined(earlier: string, added: string): string {
 }
 
 const itemsOf = (list: string): string[] =>
-  list.match(/(?:"(?:[^"\\]|\\.)*"|[^",])+/g)?.map((item) => item.trim()) ?? [];
+  list.match(/(?:"(?:[^"\\]|\\.)*"?|[^",])+/g)?.map((item) => item.trim()) ?? [];
 const remainingOf = (item: string): number => Number(/;r=(\d+)/.exec(item)?.[1] ?? Number.NaN);
 
 function read(target: HeaderTarget, name: string): string | undefined {
