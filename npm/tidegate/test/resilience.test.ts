@@ -166,6 +166,31 @@ describe.each(["reject", "throw"] as const)("a failing store (%s)", (mode) => {
     expect((await limits.limit("one", { key: "another" })).ok).toBe(true);
   });
 
+  test("a local limit has its fraction of `maxReserved`", async () => {
+    const limits = limiter({ local: 0.5 }, { maxReserved: 4 });
+    expect((await limits.limit("one", { count: 5 })).ok).toBe(true);
+    const reserved = await limits.limit("one", { count: 2, reserve: true });
+    expect(reserved).toMatchObject({ ok: true, reserved: true, degraded: true });
+    expect(await limits.limit("one", { reserve: true })).toMatchObject({ ok: false, degraded: true, retryAfter: 200 });
+  });
+
+  test.each(["deny", "allow"] as const)(
+    "%s: giving and charging never deny; a block was not stored",
+    async (setting) => {
+      const limits = limiter(setting);
+      const calls = [
+        limits.give("one", { count: 1 }),
+        limits.charge("one", { count: 1 }),
+        limits.block("one", { for: 1000 }),
+      ];
+      expect((await Promise.all(calls)).map(({ ok, degraded }) => [ok, degraded])).toEqual([
+        [true, true],
+        [true, true],
+        [false, true],
+      ]);
+    },
+  );
+
   test("a small fraction of a small limit still grants one at a time", async () => {
     const limits = limiter({ local: 0.01 });
     expect((await limits.limit("one")).ok).toBe(true);
