@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { StoreError } from "../limit/errors.ts";
-import type { PostgresClient } from "../stores/postgres.ts";
+import type { PostgresClient, UnsafeClient } from "../stores/postgres.ts";
 import type { RedisLike } from "../stores/redis.ts";
 import { UsageError } from "./command.ts";
 import { inTime, PATIENCE } from "./in-time.ts";
@@ -34,7 +34,7 @@ interface Pg {
     connectionTimeoutMillis: number;
   }) => PostgresClient & Connecting & { end(): Promise<void> };
 }
-type Postgres = (url: string, options: object) => PostgresClient & { end(options: { timeout: number }): Promise<void> };
+type Postgres = (url: string, options: object) => UnsafeClient & { end(options: { timeout: number }): Promise<void> };
 
 /** The project's package of this name; `undefined` where it is not installed. */
 async function installed<T>(name: string): Promise<T | undefined> {
@@ -110,8 +110,11 @@ async function postgres(url: string): Promise<Connection<PostgresClient>> {
   }
   const connect = await installed<Postgres>("postgres");
   if (connect === undefined) throw absent("pg", "postgres");
-  const client = connect(url, { max: 1, connect_timeout: PATIENCE / 1000, onnotice: () => {} });
-  return { client, close: () => client.end({ timeout: 5 }) };
+  const client = connect(url, { max: 1, connect_timeout: PATIENCE / 1000 + 1, onnotice: () => {} });
+  // It connects with its first statement, which rejects with the reason.
+  const first = { on: () => {}, connect: async () => client.unsafe("SELECT 1") };
+  const { close } = await connected("postgres", url, first, () => client.end({ timeout: 5 }));
+  return { client, close };
 }
 
 export const clients: Clients = { redis, postgres };
