@@ -269,6 +269,16 @@ fn a_first_line_that_is_long_does_not_hide_the_format() {
 }
 
 #[test]
+fn behind_a_line_that_is_too_long_a_banner_does_not_hide_the_format_of_a_later_chunk() {
+    let mut replay = begun("the.log");
+    for chunk in ["x".repeat(2_000_000), "x".repeat(300_000) + "\na banner\n", JSON.to_owned()] {
+        replay.push(chunk.as_bytes()).unwrap();
+    }
+    let read = replay.finish().unwrap().report.read;
+    assert_eq!((read.requests, read.bad, read.lines), (4, 2, 6));
+}
+
+#[test]
 fn a_log_of_empty_lines_is_no_request_and_takes_no_memory() {
     let mut replay = begun("empty.log");
     for _ in 0..100 {
