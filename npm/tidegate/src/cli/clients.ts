@@ -101,16 +101,18 @@ async function redis(url: string): Promise<Connection<RedisLike>> {
   return connected("redis", url, client, () => (client.destroy === undefined ? client.disconnect() : client.destroy()));
 }
 
+/** ms: what closes the socket, after the error of {@link connected}. `end` does not while the client connects. */
+const LONGER = PATIENCE + 1000;
+
 async function postgres(url: string): Promise<Connection<PostgresClient>> {
   const pg = await installed<Pg>("pg");
   if (pg !== undefined) {
-    // Closes the socket after the error above: `end` does not while the client connects.
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: PATIENCE + 100 });
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: LONGER });
     return connected("postgres", url, client, () => client.end());
   }
   const connect = await installed<Postgres>("postgres");
   if (connect === undefined) throw absent("pg", "postgres");
-  const client = connect(url, { max: 1, connect_timeout: PATIENCE / 1000 + 1, onnotice: () => {} });
+  const client = connect(url, { max: 1, connect_timeout: LONGER / 1000, onnotice: () => {} });
   // It connects with its first statement, which rejects with the reason.
   const first = { on: () => {}, connect: async () => client.unsafe("SELECT 1") };
   const { close } = await connected("postgres", url, first, () => client.end({ timeout: 5 }));

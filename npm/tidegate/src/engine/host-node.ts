@@ -22,7 +22,7 @@ export const load = (): Exports => {
     return loaded;
   } catch (cause) {
     if (typeof WebAssembly === "undefined") throw cause;
-    // Under `ulimit -v`, as of shared hosts: before version 24 Node.js reserves gigabytes of addresses for a memory.
+    // Under `ulimit -v`, as of shared hosts: older Node.js reserves gigabytes of addresses for a memory.
     // A server that was built for Node.js may run on Workers, as OpenNext does with Next.js.
     const [reason, remedy] =
       cause instanceof RangeError
