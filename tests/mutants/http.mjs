@@ -75,6 +75,7 @@ export const HTTP = [
   fields("wait === earlierWait ? less : wait > earlierWait", "less", FIELDS),
   fields("wait === earlierWait ? less : wait > earlierWait", "wait > earlierWait", FIELDS),
   fields(String.raw`|\\.)*"?|[^",])+`, String.raw`|\\.)*"|[^",])+`, FIELDS),
+  fields("was === is ?", "false ?", FIELDS),
   fields("&& !isSingle(value)", "", FIELDS),
   fields("|| isSingle(earlier)", "", FIELDS),
   fields('families.includes("draft-11") && families.includes("draft-7")', "false", FIELDS),

@@ -84,6 +84,12 @@ test("of two grants that leave the same, the single-valued fields are those of t
       "RateLimit-Reset": "60",
       "X-RateLimit-Reset": String(NOW / 1000 + 60),
     });
+    for (const family of [fields, "draft-7"] as const) {
+      const headers = new Headers();
+      for (const decision of order) appendRateLimitHeaders(headers, decision, { fields: family });
+      const reset = headers.get("RateLimit-Reset") ?? headers.get("RateLimit");
+      expect(reset).toBe(family === "draft-7" ? "limit=1, remaining=0, reset=60" : "60");
+    }
   }
 });
 

@@ -206,10 +206,10 @@ function add(target: HeaderTarget, name: string, items: string): void {
 /** The fields that are lists, to which a second limiter appends. */
 const isList = (name: string, value: string): boolean => /^RateLimit(-Policy)?$/.test(name) && !isSingle(value);
 
-/** Tokens left by the single-valued fields; NaN where there is none. */
-function remainingIn(get: (name: string) => string | undefined): number {
-  const draft7 = /remaining=(\d+)/.exec(get("RateLimit") ?? "")?.[1];
-  return Number(draft7 ?? get("RateLimit-Remaining") ?? get("X-RateLimit-Remaining") ?? Number.NaN);
+/** What the single-valued fields have of `Remaining` or `Reset`; NaN where there is none. */
+function numberIn(word: string, get: (name: string) => string | undefined): number {
+  const draft7 = new RegExp(`${word}=(\\d+)`, "i").exec(get("RateLimit") ?? "")?.[1];
+  return Number(draft7 ?? get(`RateLimit-${word}`) ?? get(`X-RateLimit-${word}`) ?? Number.NaN);
 }
 
 /**
@@ -255,8 +255,11 @@ function waitIn(field: string, now: number): number {
 export function appendFields(target: HeaderTarget, fields: Readonly<Record<string, string>>, now: number): void {
   const earlierWait = waitIn(read(target, "Retry-After") ?? "", now);
   const wait = Number(fields["Retry-After"] ?? 0);
-  // Of two denials the longer wait; of two grants the smaller remainder; a denial before a grant.
-  const less = !(remainingIn((name) => read(target, name)) <= remainingIn((name) => fields[name]));
+  // Of two denials the longer wait; of two grants the smaller remainder, or the longer time; a denial before a grant.
+  const written = (name: string): string | undefined => read(target, name);
+  const own = (name: string): string | undefined => fields[name];
+  const [was, is] = [numberIn("Remaining", written), numberIn("Remaining", own)];
+  const less = was === is ? numberIn("Reset", written) < numberIn("Reset", own) : !(was <= is);
   const tighter = wait === earlierWait ? less : wait > earlierWait;
   for (const [name, value] of Object.entries(fields)) {
     if (isList(name, value)) add(target, name, value);
