@@ -208,7 +208,7 @@ const isList = (name: string, value: string): boolean => /^RateLimit(-Policy)?$/
 
 /** What the single-valued fields have of `Remaining` or `Reset`; NaN where there is none. */
 function numberIn(word: string, get: (name: string) => string | undefined): number {
-  const draft7 = new RegExp(`${word}=(\\d+)`, "i").exec(get("RateLimit") ?? "")?.[1];
+  const draft7 = (word === "Reset" ? /reset=(\d+)/ : /remaining=(\d+)/).exec(get("RateLimit") ?? "")?.[1];
   return Number(draft7 ?? get(`RateLimit-${word}`) ?? get(`X-RateLimit-${word}`) ?? Number.NaN);
 }
 
