@@ -53,7 +53,7 @@ for (const version of ["20.19", "22", "24", "26"] as const) {
         await exec(node, ["--jitless", "pure.js"], { cwd: user.folder });
       });
 
-      // Node.js before 24 reserves gigabytes of addresses for a wasm memory.
+      // Older Node.js reserves gigabytes of addresses for a wasm memory.
       test.runIf(process.platform === "linux")("under `ulimit -v` starts, or names the flag for it", async () => {
         user.write("limited.js", 'import { memory } from "tidegate";\nmemory();');
         const shell = ["-c", 'ulimit -v 4000000 && exec "$0" "$@"', node];
