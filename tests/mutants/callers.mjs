@@ -41,6 +41,7 @@ const served = (file, test) => (find, replace) => ({
 });
 const still = served("clients", "stores.test.ts::a server that stands still does not keep the service from its end");
 const tightest = served("grpc", "grpc.test.ts::the status of a descriptor is that of its tightest limit");
+const longer = served("grpc", "grpc.test.ts::of two limits that both deny, or leave as much");
 const numbers = served("grpc", "grpc.test.ts::numbers that the protocol does not have are left out");
 const overHttp = served(
   "grpc",
@@ -236,8 +237,10 @@ export const CALLERS = [
   // The service.
   still("async () => client.disconnect()", "async () => void (await client.quit())"),
   still("for (const socket of sockets) socket.destroy();", ""),
-  tightest("a.ok === b.ok ? b.remaining < a.remaining : a.ok", "b.remaining < a.remaining"),
-  tightest("a.ok === b.ok ? b.remaining < a.remaining : a.ok", "a.ok"),
+  tightest("if (a.ok !== b.ok) return b.ok;", ""),
+  tightest(": a.remaining < b.remaining", ": false"),
+  longer("a.resetAt > b.resetAt", "false"),
+  longer("(a.retryAt ?? Infinity) > (b.retryAt ?? Infinity)", "false"),
   numbers(" || !Number.isInteger(policy.rate)", ""),
   numbers(" || policy.rate > MOST", ""),
   numbers("Math.min(remaining, MOST)", "remaining"),

@@ -30,6 +30,7 @@ const RULES: PolicyDocument = {
       ...bucket(10, "1m"),
     },
     { name: "wide", match: { "header:pair": "on" }, limit_keys: ["ip:address"], ...bucket(5) },
+    { name: "late", match: { "header:late": "on" }, limit_keys: ["ip:address"], ...bucket(3, "90m") },
     { name: "trial", match: { "header:trial": "on" }, limit_keys: [], shadow: true, ...bucket(1) },
     { name: "org", match: { "header:orgs": "on" }, limit_keys: ["jwt:Org"], ...bucket(4) },
     { name: "half", match: { "header:size": "half" }, limit_keys: [], ...numbers(1.5, "1m") },
@@ -117,6 +118,20 @@ test("the status of a descriptor is that of its tightest limit: one that denies,
     limit_remaining: 2,
     current_limit: { name: "client" },
   });
+  // That limit is the second.
+  await service.post("/v1/decide", { name: "late", key: "192.0.2.14" });
+  const late = of({ remote_address: "192.0.2.14", late: "on" });
+  expect((await call({ descriptors: [late] })).statuses[0]).toMatchObject({ code: "OK", limit_remaining: 1 });
+  expect((await call({ descriptors: [late], hits_addend: 2 })).statuses[0]?.code).toBe("OVER_LIMIT");
+});
+
+test("of two limits that both deny, or leave as much, the status is of the one that takes longer", async () => {
+  const both = of({ remote_address: "192.0.2.13", late: "on" });
+  const secondsOf = async (hits_addend: number) =>
+    (await call({ descriptors: [both], hits_addend })).statuses[0]?.duration_until_reset?.seconds;
+  // Until three tokens are back, then until one is: in 1.5 h each, and those of the other limit in an hour.
+  expect(await secondsOf(3)).toBeGreaterThan(3 * 5000);
+  expect(await secondsOf(1)).toBeGreaterThan(5000);
 });
 
 test("a rule in shadow mode denies nothing, and is in no status", async () => {

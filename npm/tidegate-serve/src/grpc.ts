@@ -58,12 +58,18 @@ function hitsOf(request: RateLimitRequest, { hitsAddend }: Descriptor): number |
   throw new InputError("hits_addend", `a number of tokens from 0 to ${MOST_HITS}`, hits);
 }
 
+/** Denying comes before granting, then the longer wait, of grants the smaller remainder, of equal ones the later reset. */
+function tighter(a: Decision, b: Decision): boolean {
+  if (a.ok !== b.ok) return b.ok;
+  if (!a.ok) return (a.retryAt ?? Infinity) > (b.retryAt ?? Infinity);
+  return a.remaining === b.remaining ? a.resetAt > b.resetAt : a.remaining < b.remaining;
+}
+
 /** The status of a descriptor's decisions; rules in shadow mode are none of the client's business. */
 function statusOf(decisions: readonly Decision[]): Status {
   const [first, ...more] = decisions.filter(({ shadow }) => shadow === undefined);
   if (first === undefined) return { code: OK };
-  const tighter = (a: Decision, b: Decision) => (a.ok === b.ok ? b.remaining < a.remaining : a.ok);
-  const tightest = more.reduce((a, b) => (tighter(a, b) ? b : a), first);
+  const tightest = more.reduce((a, b) => (tighter(b, a) ? b : a), first);
   const { ok, policy, remaining, retryAfter, resetAt, now } = tightest;
   const unit = UNITS[policy.period];
   const ms = Math.max(retryAfter ?? resetAt - now, 0);

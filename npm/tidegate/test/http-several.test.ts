@@ -194,7 +194,7 @@ test("a limit in shadow mode has no field of any family, and changes none", () =
   }
 });
 
-test("an item is added to an earlier list by its name, of which the one with fewer tokens remains", () => {
+test("an item is added to an earlier list by its name, of which the one with fewer tokens remains, of equal ones that of the longer time", () => {
   const limits = defineLimits({ api: bucket }, { now: () => NOW });
   const granted = limits.limit("api");
   const added = (earlier: string): string | null => {
@@ -204,6 +204,9 @@ test("an item is added to an earlier list by its name, of which the one with few
   };
   expect(added('"b";r=1;t=6, "api";r=9;t=54')).toBe('"b";r=1;t=6, "api";r=9;t=54');
   expect(added('"b";r=1;t=6, "api";r=20;t=54')).toBe('"b";r=1;t=6, "api";r=19;t=114');
+  expect(added('"api";r=19;t=115')).toBe('"api";r=19;t=115');
+  expect(added('"api";r=19;t=113')).toBe('"api";r=19;t=114');
+  expect(added('"api";r=20')).toBe('"api";r=19;t=114');
   expect(added("")).toBe('"api";r=19;t=114');
 });
 

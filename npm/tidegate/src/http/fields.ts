@@ -168,20 +168,25 @@ function checkTarget(target: HeaderTarget): void {
   throw new InputError("target", "a Headers, or a response of node:http", target);
 }
 
-/** Adds a list's items to those of an earlier limiter. A name occurs once: the item with fewer tokens left remains. */
+/**
+ * Adds a list's items to those of an earlier limiter. A name occurs once: the item with fewer tokens left remains, of equal
+ * ones that of the longer time.
+ */
 function joined(earlier: string, added: string): string {
   const items = new Map<string, string>();
   for (const item of [...itemsOf(earlier), ...itemsOf(added)]) {
     const name = /^"(?:[^"\\]|\\.)*"/.exec(item)?.[0] ?? item;
     const known = items.get(name);
-    if (known === undefined || remainingOf(item) < remainingOf(known)) items.set(name, item);
+    if (known === undefined || isTighter(numbersOf(item), numbersOf(known))) items.set(name, item);
   }
   return [...items.values()].join(", ");
 }
 
 const itemsOf = (list: string): string[] =>
   list.match(/(?:"(?:[^"\\]|\\.)*"?|[^",])+/g)?.map((item) => item.trim()) ?? [];
-const remainingOf = (item: string): number => Number(/;r=(\d+)/.exec(item)?.[1] ?? Number.NaN);
+/** An item's remainder and its time, or nothing where it is of a policy. */
+const numbersOf = (item: string): number[] => /;r=(\d+)(?:;t=(\d+))?/.exec(item)?.slice(1).map(Number) ?? [];
+const isTighter = ([r = 0, t = 0]: number[], [r2 = 0, t2 = 0]: number[]): boolean => (r === r2 ? t > t2 : r < r2);
 
 function read(target: HeaderTarget, name: string): string | undefined {
   const value = "getHeader" in target ? target.getHeader(name) : target.get(name);
