@@ -28,7 +28,7 @@ export interface EscalatingBlock {
   for: Duration | readonly Duration[];
   /**
    * Ms, or a text, in which denials and earlier blocks are counted, from the first of them; default one day. The time that
-   * the lengths before the last take is added for blocks.
+   * the lengths take is added for blocks.
    */
   within?: Duration | undefined;
 }
@@ -90,9 +90,9 @@ function ladderOf(block: EscalatingBlock): Ladder {
   check("block.within", within, LENGTH);
   const lengths = lengthsOf(block.for);
   const window = { kind: "fixed window", period: msOf(within), start: "first request" } as const;
-  // Besides the blocks before the last: where these take longer than `within`, the last would never begin.
+  // Besides the blocks: where these take longer than `within`, the last would never begin, or never be repeated.
   const period = Math.min(
-    lengths.slice(0, -1).reduce((sum, length) => sum + length, window.period),
+    lengths.reduce((sum, length) => sum + length, window.period),
     MAX_COUNT,
   );
   return {
