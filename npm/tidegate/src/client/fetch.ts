@@ -42,8 +42,9 @@ const FETCH: Check = { ...FUNCTION, expects: "given where the host has none" };
  * Reads all forms of {@link readRateLimit}. Where little is left of a limit (`slowBelow`), requests are spaced until its
  * reset; where nothing is left, they wait for the reset. 429 and 503, and GitHub's 403, are retried up to `retries` times
  * where the request is idempotent and its body can be sent again, and all requests of the key wait meanwhile: for
- * `Retry-After` plus `jitter`, or with exponential backoff where the server sets none, or one of 0. A denial that would wait longer
- * than `maxWait` or `deadline` is returned as the response.
+ * `Retry-After` plus `jitter`, or with exponential backoff where the server sets none, or one of 0. Then the oldest go first, at
+ * once no more than were in flight at the denial, and one more for each round of grants. A denial that would wait longer than
+ * `maxWait` or `deadline` is returned as the response.
  *
  * Aborting a queued request returns its tokens. Rejects with a `QueueError` where the queue is full, or own tokens or the
  * server's limits come after the deadline; and with the errors of `fetch`, which are not retried. A `Request` with a body
@@ -58,15 +59,13 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   const { jitter = 0.5, slowBelow = 0.2, share = false, maxQueued = DEFAULT_QUEUED } = options;
   const { idempotent, retry, onRetry, fetch: ownFetch, clock: ownClock, concurrency } = options;
   const clock = ownClock ?? systemClock();
-  const semaphore = semaphoreOf(concurrency);
+  const shared = semaphoreOf(concurrency);
   const sources = limit === undefined ? undefined : sourcesOf(limit, () => clock.now());
-  const queues = new Queues((key) => ({
-    clock,
-    maxQueued,
-    semaphore,
-    pace: new Restraint(slowBelow),
-    source: sources?.(key),
-  }));
+  const queues = new Queues((key) => {
+    const restraint = new Restraint(slowBelow, shared);
+    return { clock, maxQueued, semaphore: restraint, pace: restraint, source: sources?.(key) };
+  });
+  let calls = 0;
   // Spreads the retries of different clients; React Native has no `crypto`.
   const identity = String(Math.random());
 
@@ -81,6 +80,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     const queue = queues.get(key);
     const { pace: restraint } = queue.parts;
     const notAfter = clock.now() + deadline;
+    const call = ++calls;
     const repeatable =
       idempotent === undefined ? isIdempotent(facts) : check("idempotent", idempotent(url, init), FLAG);
     const mayRepeat = facts.replayable && repeatable;
@@ -88,12 +88,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     /** Sends the request and applies the server's limits before the next one is sent; `at` is when to retry a denial. */
     async function exchange(attempt: number): Promise<{ response: Response; at: number | undefined }> {
       const number = restraint.send();
-      let response: Response;
-      try {
-        response = await hostFetch()(attempt < retries ? copyOf(input) : input, init);
-      } finally {
-        restraint.landed();
-      }
+      const response = await hostFetch()(attempt < retries ? copyOf(input) : input, init);
       check("fetch", response, RESPONSE);
       const now = clock.now();
       // Dates are read by the host's time, which this clock may be ahead of.
@@ -101,19 +96,21 @@ export function createFetch<const N extends string = string>(options: FetchOptio
       restraint.learn(reported, number, now);
       const chosen = retry?.(response);
       if (chosen !== undefined) check("retry", chosen, FLAG);
-      if (!(chosen ?? isDenied(response, reported))) return { response, at: undefined };
+      if (!(chosen ?? isDenied(response, reported))) {
+        restraint.granted();
+        return { response, at: undefined };
+      }
       const longest = Math.min(maxWait, notAfter - now);
       const at = retryTime(reported, now, { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` });
       if (at - now > maxWait) return { response, at: undefined };
-      restraint.hold(at);
+      restraint.denied(at);
       return { response, at };
     }
     for (let attempt = 0; ; attempt++) {
-      const isRetry = attempt > 0;
-      const priority = isRetry ? RETRY_PRIORITY : DEFAULT_PRIORITY;
-      const call = { count, priority, signal, notAfter, isRetry };
+      const [priority, retryOf] = attempt > 0 ? [RETRY_PRIORITY, call] : [DEFAULT_PRIORITY];
+      const settings = { count, priority, signal, notAfter, retryOf };
       // No `await` until the next attempt is queued: meanwhile the queue would be idle.
-      const { response, at } = await queue.run(call, () => exchange(attempt));
+      const { response, at } = await queue.run(settings, () => exchange(attempt));
       if (at === undefined || attempt >= retries || at > notAfter) return response;
       void discard(response);
       notify(() => onRetry?.({ url, status: response.status, attempts: attempt + 1, wait: at - clock.now() }));

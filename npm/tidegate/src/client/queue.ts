@@ -38,10 +38,13 @@ export interface Pace {
   ran(count: number, now: number): void;
 }
 
+/** What bounds how many calls run, such as a semaphore. */
+export type Places = Pick<Semaphore, "tryAcquire" | "release" | "whenFree">;
+
 export interface QueueParts {
   readonly clock: Clock;
   readonly source?: Source | undefined;
-  readonly semaphore?: Semaphore | undefined;
+  readonly semaphore?: Places | undefined;
   readonly pace?: Pace | undefined;
   readonly maxQueued: number;
 }
@@ -52,8 +55,8 @@ export interface CallSettings {
   readonly signal?: AbortSignal | undefined;
   /** Epoch ms after which the call is not to run. */
   readonly notAfter: number;
-  /** Part of a call that was accepted before: a queue that is full or drained takes it. */
-  readonly isRetry?: boolean | undefined;
+  /** For a retry, the number of its call, which was accepted before: a queue that is full or drained takes it. */
+  readonly retryOf?: number | undefined;
 }
 
 interface QueuedCall extends CallSettings, Waiting {
@@ -112,9 +115,9 @@ export class Queue<Parts extends QueueParts = QueueParts> {
   }
 
   /** Throws where the queue refuses a call. */
-  #admit({ signal, isRetry }: CallSettings): void {
+  #admit({ signal, retryOf }: CallSettings): void {
     throwIfAborted(signal);
-    if (isRetry === true) return;
+    if (retryOf !== undefined) return;
     if (this.#closed) throw new QueueError("closed", "the queue takes no more calls: it was drained");
     const { maxQueued } = this.parts;
     if (this.#waiting.length < maxQueued) return;

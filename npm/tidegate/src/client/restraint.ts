@@ -4,7 +4,7 @@ import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";
 import { evaluate } from "../limit/evaluate.ts";
-import type { Pace } from "./queue.ts";
+import type { Pace, Places } from "./queue.ts";
 import type { ServerLimit, ServerLimits } from "./rate-limit-fields.ts";
 
 /** One of the server's limits, of which little is left. */
@@ -20,19 +20,27 @@ interface Low {
 /** The most limits of one server that are kept. */
 const MOST_LIMITS = 100;
 
-/** Delays requests by the limits that a server reports, before it would deny them. */
-export class Restraint implements Pace {
+/**
+ * Delays requests by the limits that a server reports, before it would deny them. After a denial no more are in flight than were
+ * then, as most of those that wait would be denied again; with each round of grants there may be one more.
+ */
+export class Restraint implements Pace, Places {
   readonly #slowBelow: number;
+  /** The places that the servers share. */
+  readonly #shared: Places | undefined;
   readonly #low: Map<string, Low> = new Map();
   /** The sizes of limits; where the server does not report one, the most that was left. */
   readonly #most: Map<string, number> = new Map();
   #until = 0;
+  /** Requests in flight, and the most of them. */
   #flying = 0;
+  #places = Infinity;
   #sent = 0;
   #learned = 0;
 
-  constructor(slowBelow: number) {
+  constructor(slowBelow: number, shared: Places | undefined) {
     this.#slowBelow = slowBelow;
+    this.#shared = shared;
     // Where a page's policy forbids WebAssembly, its first request fails, not one that is sent once little is left.
     if (slowBelow > 0) algebra();
   }
@@ -52,20 +60,40 @@ export class Restraint implements Pace {
     }
   }
 
-  /** Counts a request in flight, and returns its number. */
-  send(): number {
+  tryAcquire(): boolean {
+    if (!this.#hasPlace || this.#shared?.tryAcquire() === false) return false;
     this.#flying++;
+    return true;
+  }
+
+  release(): void {
+    this.#flying--;
+    this.#shared?.release();
+  }
+
+  whenFree(callback: () => void): void {
+    // Its own queue looks for a place at each release.
+    if (this.#hasPlace) this.#shared?.whenFree(callback);
+  }
+
+  get #hasPlace(): boolean {
+    return this.#flying < this.#places;
+  }
+
+  /** The number of a request that is sent now. */
+  send(): number {
     return ++this.#sent;
   }
 
-  /** A request has its response, or failed. */
-  landed(): void {
-    this.#flying--;
+  /** The server denied a request in flight: delays all until then, epoch ms. */
+  denied(until: number): void {
+    this.#until = Math.max(this.#until, until);
+    this.#places = Math.min(this.#places, this.#flying);
   }
 
-  /** Delays all requests until then, epoch ms. */
-  hold(until: number): void {
-    this.#until = Math.max(this.#until, until);
+  /** The server granted a request. */
+  granted(): void {
+    this.#places += 1 / this.#places;
   }
 
   /** Applies the response to the request of this number, unless a later request's was applied. */
@@ -77,8 +105,8 @@ export class Restraint implements Pace {
 
   #apply({ name, unit, limit, remaining, resetAfter }: ServerLimit, now: number): void {
     const requests = unit === "requests";
-    // Requests in flight are not in the server's count yet.
-    const left = requests ? Math.max(0, remaining - this.#flying) : remaining;
+    // The other requests in flight are not in the server's count yet.
+    const left = requests ? Math.max(0, remaining - (this.#flying - 1)) : remaining;
     // A server that invents names must not fill the memory.
     if (this.#most.size >= MOST_LIMITS && !this.#most.has(name)) return;
     const most = limit ?? Math.max(remaining, this.#most.get(name) ?? 0);

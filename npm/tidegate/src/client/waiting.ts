@@ -10,6 +10,8 @@ const PLACES_PER_LEVEL = 100;
 export interface Waiting {
   readonly priority: number;
   readonly count: number;
+  /** For a retry, the number of its call: retries are in the order of these. */
+  readonly retryOf?: number | undefined;
   /** Its place in the order, the lowest first; -1 once it is removed. */
   rank: number;
   previous: Waiting | undefined;
@@ -25,8 +27,8 @@ const arrival = ({ rank, priority }: Waiting): number => rank - (LEVELS - 1 - pr
 
 /**
  * Queued calls in the order in which they run. Each level is first in, first out; between levels a call precedes those
- * that arrived at most {@link PLACES_PER_LEVEL} calls earlier for each level below it, so no call starves. Every step
- * takes constant time, which is why the levels are linked lists and not arrays.
+ * that arrived at most {@link PLACES_PER_LEVEL} calls earlier for each level below it, so no call starves. A retry precedes those
+ * of later calls. Every other step takes constant time, which is why the levels are linked lists and not arrays.
  */
 export class WaitingCalls<T extends Waiting> {
   readonly #levels: Level[] = Array.from({ length: LEVELS }, () => ({ first: undefined, last: undefined }));
@@ -36,10 +38,17 @@ export class WaitingCalls<T extends Waiting> {
   push(call: T): void {
     const level = this.#levels[call.priority] as Level;
     call.rank = this.#arrived++ + (LEVELS - 1 - call.priority) * PLACES_PER_LEVEL;
-    call.previous = level.last;
-    if (level.last === undefined) level.first = call;
-    else level.last.next = call;
-    level.last = call;
+    let before = level.last;
+    let after: Waiting | undefined;
+    // What is no retry has no number, and is neither before nor after one.
+    for (; (before?.retryOf as number) > (call.retryOf as number); before = before?.previous) after = before;
+    if (after !== undefined) call.rank = after.rank;
+    call.previous = before;
+    call.next = after;
+    if (before === undefined) level.first = call;
+    else before.next = call;
+    if (after === undefined) level.last = call;
+    else after.previous = call;
     this.length++;
   }
 

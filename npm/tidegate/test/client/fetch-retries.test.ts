@@ -1,7 +1,7 @@
 /** A retry is part of a request that was accepted: no queue that is drained or full refuses it. */
 import { expect, test, vi } from "vitest";
 import { createFetch } from "../../src/client/index.ts";
-import { SECOND } from "../../src/index.ts";
+import { defineLimits, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
 const URL_ = "https://api.example.com/things";
@@ -69,6 +69,63 @@ test("a denied request is retried although its queue is full", async () => {
   const second = fetch(URL_).then((response) => response.text());
   await clock.pass(2 * SECOND);
   expect(await Promise.all([first, second])).toEqual(["answer 2", "answer 3"]);
+});
+
+test.each(["token bucket", "fixed window"] as const)(
+  "a burst that a %s denies is retried a few at once, the oldest first, so that the usual retries are enough",
+  async (kind) => {
+    const clock = fakeClock(1_772_366_400_000);
+    const limits = defineLimits({ api: { kind, rate: 20, period: 10 * SECOND } }, { now: clock.now });
+    const granted: string[] = [];
+    const send = async (input: unknown): Promise<Response> => {
+      const { ok, retryAfter = 0 } = limits.limit("api");
+      if (ok) granted.push(String(input));
+      const headers = { "Retry-After": String(Math.ceil(retryAfter / 1000)) };
+      await new Promise<void>((answered) => void clock.setTimeout(answered, 100));
+      return ok ? new Response("") : new Response("", { status: 429, headers });
+    };
+    const fetch = createFetch({ clock, jitter: 0, fetch: send });
+    const urls = Array.from({ length: 100 }, (_, i) => `${URL_}/${i}`);
+    const answers = Promise.all(urls.map(async (url) => (await fetch(url)).status));
+    // The eighty after the first twenty take forty seconds at least.
+    await clock.pass(50 * SECOND);
+    expect(new Set(await answers)).toEqual(new Set([200]));
+    // Of two that a refill is between, the later one may have been granted first.
+    const moved = granted.map((url, i) => Math.abs(urls.indexOf(url) - i));
+    expect(Math.max(...moved)).toBeLessThan(5);
+  },
+);
+
+test("after a denial there is one more request in flight with each round of grants", async () => {
+  const clock = fakeClock(1_772_366_400_000);
+  const inFlight: number[] = [];
+  const fetch = createFetch({
+    clock,
+    jitter: 0,
+    fetch: async () => {
+      inFlight.push(fetch.running);
+      await new Promise<void>((answered) => void clock.setTimeout(answered, 100));
+      return clock.now() < 1_772_366_400_000 + SECOND ? new Response("", { status: 429 }) : new Response("");
+    },
+  });
+  const answers = Promise.all(Array.from({ length: 16 }, () => fetch(URL_)));
+  await clock.pass(3 * SECOND);
+  await answers;
+  expect(inFlight.slice(0, 16)).toEqual(Array(16).fill(16));
+  expect(inFlight.slice(16, 26)).toEqual([1, 2, 2, 3, 3, 3, 4, 4, 4, 4]);
+});
+
+test("a request in flight that gets no answer leaves a place to one that was denied beside it", async () => {
+  const { clock, fetch: send } = denying();
+  const fetch = createFetch({
+    clock,
+    jitter: 0,
+    fetch: async (input) => (input === "https://api.example.com/poll" ? new Promise(() => {}) : send()),
+  });
+  void fetch("https://api.example.com/poll");
+  const answered = fetch(URL_).then((response) => response.text());
+  await clock.pass(SECOND);
+  expect(await answered).toBe("answer 2");
 });
 
 test.each<[string, Record<string, string>]>([
