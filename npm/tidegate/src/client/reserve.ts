@@ -140,12 +140,16 @@ export class Reserve {
     const whole = end >= this.#slots.tokens;
     const count = Math.min(end, this.#spare);
     if (count <= 0) return;
-    this.#slots.cut(count);
+    const isSplit = this.#slots.cut(count);
     // At most what the limit would hold by now without the reservation: a full limit would have lost the rest.
     const room = (value.config.capacity ?? value.config.rate) - value.value - this.#owed;
     const after = room > 0 ? this.#source.give(Math.min(count, room)) : value;
-    if (isPromise(after)) return after.then((state) => this.#slots.rebase(state, whole));
-    this.#slots.rebase(after, whole);
+    const rebase = (state: State): void => {
+      // Others may have reserved behind the last reservation that is left.
+      if (whole || isSplit) this.#slots.rebase(state, whole);
+    };
+    if (isPromise(after)) return after.then(rebase);
+    rebase(after);
   }
 }
 

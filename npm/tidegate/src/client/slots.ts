@@ -84,8 +84,9 @@ export class Slots {
     }
   }
 
-  /** Drops the last `count` tokens, as far as they are due at `now`. */
-  cut(count: number, now: number = Infinity): void {
+  /** Drops the last `count` tokens, as far as they are due at `now`. Returns whether a part of a reservation is left. */
+  cut(count: number, now: number = Infinity): boolean {
+    let isSplit = false;
     for (let last = this.#last(); count > 0 && last !== undefined && last.at <= now; last = this.#last()) {
       const rest = close(last.left, count) ? 0 : Math.max(last.left - count, 0);
       const dropped = last.left - rest;
@@ -98,8 +99,10 @@ export class Slots {
         last.count -= dropped;
         // Unknown until `rebase`, where the tokens were returned.
         last.state = undefined;
+        isSplit = true;
       }
     }
+    return isSplit;
   }
 
   /** How many of the last `spare` tokens were reserved consecutively, with no other client's in between. */
@@ -122,8 +125,8 @@ export class Slots {
   }
 
   /**
-   * Sets the limit's state after the last tokens were returned. Where all that are left were reserved consecutively
-   * (`whole`), they become one reservation made now.
+   * Sets the limit's state after the last tokens were returned, as that of the last reservation: behind that there must be
+   * no other client's. Where all that are left were reserved consecutively (`whole`), they become one reservation made now.
    */
   rebase({ value, ts }: State, whole: boolean): void {
     const last = this.#last();

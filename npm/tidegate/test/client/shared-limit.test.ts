@@ -1,0 +1,40 @@
+/** Several queues on one limit: what one returns, and what the others have reserved meanwhile. */
+import { expect, test } from "vitest";
+import { throttle } from "../../src/client/index.ts";
+import { defineLimits, SECOND } from "../../src/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+
+test("an abort delays no earlier call of its queue, and returns no token that others have reserved behind", async () => {
+  const clock = fakeClock(0);
+  const spaced = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
+  const limiter = defineLimits({ api: spaced }, { now: clock.now });
+  const ran: [string, number][] = [];
+  const queue = () =>
+    throttle((name: string) => void ran.push([name, clock.now()]), { limiter, name: "api" }, { clock });
+  const [one, other] = [queue(), queue()];
+  const abortable = (name: string) => {
+    const client = new AbortController();
+    one
+      .with({ signal: client.signal })(name)
+      .catch(() => undefined);
+    return client;
+  };
+  void other("first");
+  const middle = abortable("middle");
+  void one("kept");
+  void other("second");
+  void other("third");
+  const last = abortable("last");
+  last.abort();
+  expect(limiter.getValue("api").value).toBe(-4);
+  // A call moves up to its time. The time of that call, 200 ms, has reservations behind it.
+  middle.abort();
+  expect(limiter.getValue("api").value).toBe(-4);
+  await clock.pass(SECOND);
+  expect(ran).toEqual([
+    ["first", 0],
+    ["kept", 100],
+    ["second", 300],
+    ["third", 400],
+  ]);
+});
