@@ -114,7 +114,8 @@ export class Slots {
       found += slot.left;
       if (slot.left !== slot.count || i === this.#head || !this.#joined(this.#slots[i - 1] as Slot, slot)) break;
     }
-    return Math.min(found, spare);
+    // Sums of fractions are rounded.
+    return close(found, spare) ? spare : Math.min(found, spare);
   }
 
   /** Whether the limit is unchanged since the last reservation here. */

@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { throttle } from "../../src/client/index.ts";
 import { Queues } from "../../src/client/queue.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
+import { Evaluator } from "../../src/limit/evaluator.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
 const START = 1_735_689_600_000;
@@ -58,6 +59,23 @@ test("a hundred thousand queued calls cost the same each: one store call, and on
   expect([ran, aborted, clock.timers]).toEqual([CALLS / 2, CALLS / 2, 0]);
   // Half of them ran, one per ms: one timer each, never two at a time.
   expect(counted).toEqual({ taken: CALLS, given: 1, looked: 1, timers: CALLS / 2, most: 1 });
+});
+
+test("calls of fractions that are aborted one by one cost the same each, however their sum is rounded", async () => {
+  const CALLS = 1000;
+  const clock = fakeClock(START);
+  const throttled = throttle(
+    () => undefined,
+    { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 },
+    { clock },
+  );
+  const clients = Array.from({ length: CALLS }, () => new AbortController());
+  const calls = clients.map(({ signal }, i) => throttled.with({ signal, count: 1 + (i % 7) / 7 })());
+  const projected = vi.spyOn(Evaluator.prototype, "project");
+  for (const client of clients) client.abort();
+  await Promise.allSettled(calls);
+  expect(projected.mock.calls.length).toBeLessThan(10 * CALLS);
+  projected.mockRestore();
 });
 
 test.each([0, 100])(
