@@ -24,7 +24,8 @@ export class Reserve {
   #meter: Meter | undefined;
   /** Tokens that the queued calls need. */
   #owed = 0;
-  /** Tokens of requests to the source that are in flight. */
+  /** Requests to the source that are in flight, and their tokens. */
+  #requests = 0;
   #requested = 0;
   /** This clock minus the limiter's, ms. */
   #offset: number | undefined;
@@ -40,7 +41,7 @@ export class Reserve {
 
   /** Whether no request to the source is in flight. */
   get isSettled(): boolean {
-    return this.#giving === undefined && this.#requested === 0;
+    return this.#giving === undefined && this.#requests === 0;
   }
 
   /** Tokens that no queued call needs; 0 within the rounding of sums of fractions. */
@@ -60,14 +61,20 @@ export class Reserve {
     if (need <= 0) return undefined;
     const answer = this.#source.take(need);
     if (!isPromise(answer)) return this.#add(answer, need, sent);
+    this.#requests++;
     this.#requested += need;
+    const ended = (): void => {
+      this.#requests--;
+      // A sum of fractions is rounded: it may not come back to 0.
+      this.#requested = this.#requests === 0 ? 0 : this.#requested - need;
+    };
     return answer.then(
       (decision) => {
-        this.#requested -= need;
+        ended();
         return this.#add(decision, need, sent);
       },
       (error) => {
-        this.#requested -= need;
+        ended();
         throw error;
       },
     );
@@ -117,7 +124,7 @@ export class Reserve {
    */
   giveBack(): void {
     this.#givesMore = this.#giving !== undefined;
-    if (this.#givesMore || this.#requested > 0 || this.#slots.unbroken(this.#spare) <= 0) return;
+    if (this.#givesMore || this.#requests > 0 || this.#slots.unbroken(this.#spare) <= 0) return;
     const value = this.#source.value();
     if (!isPromise(value)) {
       this.#give(value);
