@@ -1,9 +1,10 @@
 /** Messages for a mistake in what a store is given: a client that is none, or its options. */
+import { inspect } from "node:util";
 import { Redis } from "ioredis";
 import { MemcacheClient } from "memcache-client";
 import mysql2 from "mysql2/promise";
 import pg from "pg";
-import { describe } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../src/index.ts";
 import { convex } from "../src/stores/convex.ts";
 import { denoKv } from "../src/stores/deno-kv.ts";
@@ -47,10 +48,9 @@ describe("a store", () => {
   const entities = { execute() {}, begin() {}, transactional() {}, getUnitOfWork() {} };
   const MIKRO_ORM =
     "MikroORM's EntityManager; pass { query } on the Kysely of its fork, or of the transaction, as in the guide on PostgreSQL";
-  const url = "redis://localhost";
   throwEach([
     ["ioredis: its class", () => redis(any(Redis)), `${REDIS}the class Redis; pass one that is made: new Redis(…)`],
-    ["Redis: an address", () => redis(any(url)), `${REDIS}"${url}"`],
+    ["Redis: an address", () => redis(any("redis://localhost")), `${REDIS}a string`],
     ["Redis: settings", () => redis(any({ host: "a", port: 1 })), `${REDIS}an object with host, port`],
     ["Redis: a promise", () => redis(any(Promise.resolve())), `${REDIS}a promise; \`await\` it first`],
     ["Redis: nothing", () => redis(any()), `${REDIS}undefined`],
@@ -101,11 +101,11 @@ describe("a store", () => {
       () => postgres(any({ query() {} })).within(any(entities)),
       POSTGRES + MIKRO_ORM,
     ],
-    ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}"QUOTAS"`],
+    ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}a string`],
     ["Workers KV: all of env", () => workersKv(any({ QUOTAS: {} })), `${KV}an object with QUOTAS`],
     ["Durable Objects: all of env", () => durableObject(any({ LIMITS: {} })), `${OBJECTS}an object with LIMITS`],
     ["Deno KV: not awaited", () => denoKv(any(Promise.resolve())), `${DENO}a promise; \`await\` it first`],
-    ["Memcached: an address", () => memcached(any("localhost:11211")), `${MEMCACHED}"localhost:11211"`],
+    ["Memcached: an address", () => memcached(any("localhost:11211")), `${MEMCACHED}a string`],
     [
       "Memcached: its class",
       () => memcached(any(class Memcached {})),
@@ -225,4 +225,19 @@ describe("a store", () => {
       "`store` must be a store, such as memory() or redis(client); got an object",
     ],
   ]);
+});
+
+test.each<[string, () => unknown]>([
+  ["an address", () => redis(any("redis://:hunter2@localhost"))],
+  ["settings", () => postgres(any({ host: "localhost", password: "hunter2" }))],
+])("%s in place of a client leaves no password in what Node.js prints of the error", (_, make) => {
+  let thrown: unknown;
+  try {
+    make();
+  } catch (error) {
+    thrown = error;
+  }
+  expect(inspect(thrown)).toMatch(/`client` must be/);
+  expect(inspect(thrown)).not.toContain("hunter2");
+  expect(thrown).toHaveProperty("value");
 });

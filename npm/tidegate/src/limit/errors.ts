@@ -6,20 +6,17 @@ export function show(value: unknown): string {
     case "bigint":
       return `${String(value).slice(0, 80)}n`;
     case "function":
-      return "a function";
     case "symbol":
-      return "a symbol";
+      return `a ${typeof value}`;
     case "object":
-      if (value === null) return "null";
       try {
-        if (typeof (value as { then?: unknown }).then === "function") return "a promise; `await` it first";
+        if (typeof (value as { then?: unknown } | null)?.then === "function") return "a promise; `await` it first";
       } catch {
         // A proxy that has been revoked, such as a draft of Immer's, or a getter of the caller's.
       }
-      return "an object";
-    default:
-      return String(value);
+      if (value) return "an object";
   }
+  return String(value);
 }
 
 /** An object in a few words: what it is, if it is an array or a promise, or its first fields. */
@@ -30,8 +27,9 @@ export function showObject(value: object): string {
   return shown !== "an object" || fields === "" ? shown : `an object with ${fields}`;
 }
 
-/** A value passed in place of a client of some library: a class has a remedy of its own. */
+/** A value passed in place of a client of some library: a class has a remedy of its own, and an address a password. */
 export function showInstead(value: unknown): string {
+  if (typeof value === "string") return "a string";
   if (typeof value === "function" && /^class\b/.test(Function.prototype.toString.call(value))) {
     return `the class ${value.name}; pass one that is made: new ${value.name}(…)`;
   }
@@ -89,15 +87,15 @@ export class InputError extends Error {
   readonly code = "TIDEGATE_INPUT";
   /** Which argument or field it is. */
   readonly field: string;
-  /** The value that was passed. */
-  readonly value: unknown;
+  /** The value that was passed. No log prints it beside the message: settings in place of a client have a password. */
+  declare readonly value: unknown;
   /** What was expected: the sentence after "must be". */
   readonly rule: string;
 
   constructor(field: string, rule: string, value: unknown, got: string = show(value)) {
     super(`\`${field}\` must be ${rule}; got ${got}`);
     this.field = field;
-    this.value = value;
+    Object.defineProperty(this, "value", { value });
     this.rule = rule;
   }
 }
