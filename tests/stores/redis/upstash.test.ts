@@ -72,7 +72,7 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
     const { degraded, cause } = await limiter.limit("api", { key: "lost" });
     expect({ degraded, message: (cause as Error).message }).toEqual({
       degraded: true,
-      message: 'redis: take of "api:lost" failed: fetch failed',
+      message: 'redis: take of "api:lost" failed: fetch failed: other side closed',
     });
     expect((await limiter.getValue("api", { key: "lost" })).value).toBeCloseTo(8, 0);
   });

@@ -66,7 +66,14 @@ export const shortened = (text: string): string => (text.length > MOST_TEXT ? `$
 
 /** The message of whatever was thrown: clients throw strings, `undefined` and objects without a prototype, too. */
 export function messageOf(error: unknown): string {
-  const { message, errors, constructor: type } = Object(error) as { [name: string]: unknown; errors?: unknown[] };
+  const {
+    message,
+    errors,
+    cause,
+    constructor: type,
+  } = Object(error) as { [name: string]: unknown; errors?: unknown[] };
+  // What Node.js says where a host cannot be reached.
+  if (message === "fetch failed" && cause && cause !== error) return `${message}: ${messageOf(cause)}`;
   if (typeof message === "string" && message !== "") return message;
   try {
     // Of a host with several addresses, Node.js has an error for each: "connect ECONNREFUSED ::1:3306".
