@@ -29,6 +29,8 @@ describe("policyTarget", () => {
     expect(left({ address: "2001:db8::/56", headers, url }, { name: "api", key: "2001:db8:0:ff::2" })).toBe(2);
     expect(left({ address: "a", url: "/?user=v" }, { name: "plans", key: [null, "v"] })).toBe(2);
     expect(left({ address: "b", headers }, { name: "plans", key: ["acme", null] })).toBe(2);
+    // A header's value, though it reads as an address.
+    expect(left({ address: "c", headers: { "x-tenant": "[::1]" } }, { name: "plans", key: ["[::1]", null] })).toBe(2);
     expect(policyTarget(policies, { name: "all" })).toEqual({ name: "all", config: policies.configOf("all") });
   });
 
