@@ -65,7 +65,7 @@ export class ViewObserver {
   /** After a render, with the state that a server rendered. Where it read fields that no render before it did, the timer is for these too. */
   rendered(initial?: ServerState): void {
     this.#learn(initial);
-    if (this.#changed !== undefined && this.#fields.size !== this.#known) this.#update();
+    if (this.#fields.size !== this.#known) this.#update();
   }
 
   /** Not where newer state arrived: one that is older by minutes would count as a server's whose clock was set back. */

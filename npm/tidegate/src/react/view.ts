@@ -76,8 +76,8 @@ export function nextChange(
 ): number {
   let next = Infinity;
   if (state === undefined) return next;
-  const sooner = (at: number | undefined): void => {
-    if (at !== undefined && at > now && at < next) next = at;
+  const sooner = (at = now): void => {
+    if (at > now && at < next) next = at;
   };
   const { retryAt } = decide(state, wish, now);
   const { remaining, resetAt } = look(state, now);
@@ -87,6 +87,6 @@ export function nextChange(
     if (fields.has("retryAfter")) sooner(retryAt - (Math.ceil((retryAt - now) / tick) - 1) * tick);
   }
   if (fields.has("remaining")) sooner(decide(state, { count: remaining + 1, reserve: false }, now).retryAt);
-  if (fields.has("value") && now < resetAt) sooner(Math.min(now + tick, resetAt));
+  if (fields.has("value")) sooner(Math.min(now + tick, resetAt));
   return next;
 }
