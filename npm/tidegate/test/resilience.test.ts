@@ -225,6 +225,9 @@ describe.each(["reject", "throw"] as const)("a failing store (%s)", (mode) => {
     const mixed = limiter({ local: 0.5 }, { onStoreError: "deny" });
     expect((await mixed.limitAll([{ name: "two", count: 5 }, { name: "one" }])).ok).toBe(false);
     expect((await mixed.limit("two", { count: 5 })).ok, "nothing was taken from two").toBe(true);
+    const beside = limiter({ local: 0.5 }, { onStoreError: "allow" });
+    expect((await beside.limitAll([{ name: "two", count: 5 }, { name: "one" }])).ok).toBe(true);
+    expect((await beside.limit("two")).ok, "all was taken from two").toBe(false);
   });
 
   test("reset and getValue need the store, and reject", async () => {
