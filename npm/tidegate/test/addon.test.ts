@@ -1,7 +1,8 @@
 /** What `file()` throws where the addon does not load; tests/threads has `shared()`, tests/packaging both from the tarball. */
 import modules from "node:module";
 import { expect, test, vi } from "vitest";
-import { here } from "../src/engine/addon.ts";
+import { PLATFORMS } from "../../scripts/linked.mjs";
+import { here, loadAddon, packageOf } from "../src/engine/addon.ts";
 import type { StoreError } from "../src/index.ts";
 import { file } from "../src/stores/file.ts";
 
@@ -28,6 +29,30 @@ test("causes that lead back to the error are each in the message once", () => {
   const error = new Error("cannot open the library");
   error.cause = new Error("no such file", { cause: error });
   expect(() => open("/a/folder", error)).toThrow(/ load: cannot open the library; caused by: no such file; install/);
+});
+
+test("names the package to install where there is one, and otherwise that the platform has none", () => {
+  const require = (): unknown => {
+    throw missing;
+  };
+  const machines = ["android", "darwin", "freebsd", "linux", "win32"].flatMap((platform) =>
+    ["arm", "arm64", "ia32", "ppc64", "riscv64", "x64"].flatMap((arch) =>
+      [false, true].map((musl) => ({ platform, arch, musl, require })),
+    ),
+  );
+  const packages = new Set<string>();
+  for (const machine of machines) {
+    const name = packageOf(machine);
+    const found = loadAddon(machine);
+    const remedy = "remedy" in found ? found.remedy : "";
+    if (remedy.includes("install")) {
+      expect(remedy).toBe(`install the package ${name}`);
+      packages.add(name);
+    } else {
+      expect(remedy).toBe(`use a platform that has it, as ${machine.platform}-${machine.arch} has not`);
+    }
+  }
+  expect([...packages].sort()).toEqual(Object.keys(PLATFORMS).map((platform) => `@tidegate/${platform}`));
 });
 
 test("a URL that is no path of this system is a mistake that names it", () => {

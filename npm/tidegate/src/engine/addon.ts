@@ -136,6 +136,8 @@ interface Absent {
 function remedyOf(source: AddonSource, { name, code }: Partial<NodeJS.ErrnoException>): string {
   if (code === "ERR_DLOPEN_DISABLED") return "start Node.js with --allow-addons, and without --no-addons";
   if (name === "NotCapable") return "start Deno with --allow-ffi";
+  const machine = `${source.platform}-${source.arch}`;
+  if (!/^(darwin|linux|win32)-(arm64|x64)$/.test(machine)) return `use a platform that has it, as ${machine} has not`;
   return `install the package ${packageOf(source)}`;
 }
 
