@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { throttle } from "../../src/client/index.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
+import { later } from "../middleware/later.ts";
 
 test("an abort delays no earlier call of its queue, and returns no token that others have reserved behind", async () => {
   const clock = fakeClock(0);
@@ -37,4 +38,18 @@ test("an abort delays no earlier call of its queue, and returns no token that ot
     ["second", 300],
     ["third", 400],
   ]);
+});
+
+test("a queue on a store that returns promises is idle after calls of fractions, whose sums are rounded", async () => {
+  const clock = fakeClock();
+  const api = { kind: "token bucket", rate: 10, period: SECOND, capacity: 9 } as const;
+  const limiter = defineLimits({ api }, { now: clock.now, store: later() });
+  const throttled = throttle(
+    (tokens: number) => tokens,
+    { limiter, name: "api" },
+    { clock, count: (tokens) => tokens },
+  );
+  for (const tokens of [0.1, 0.2, 0.3]) void throttled(tokens);
+  await clock.pass(0);
+  expect(await Promise.race([throttled.idle().then(() => "idle"), clock.pass(SECOND)])).toBe("idle");
 });

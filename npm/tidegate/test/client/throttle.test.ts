@@ -249,15 +249,6 @@ describe.each<[string, () => Store | undefined, LimitOn]>([
     expect(ran).toEqual([["a", 0]]);
   });
 
-  test("is idle after calls of fractions, whose sums are rounded", async () => {
-    const { clock, fn } = noted();
-    const policy = limitOn(make(), { ...spaced, capacity: 9 }, clock.now);
-    const throttled = throttle(fn, policy, { clock, count: (tokens: number) => tokens });
-    for (const tokens of [0.1, 0.2, 0.3]) void throttled(tokens);
-    await clock.pass(0);
-    expect(await Promise.race([throttled.idle().then(() => "idle"), clock.pass(SECOND)])).toBe("idle");
-  });
-
   test("at most `concurrency` calls run, and the tokens of the others stay reserved", async () => {
     const clock = fakeClock(START);
     const ends: (() => void)[] = [];
