@@ -88,6 +88,8 @@ export class Slots {
   cut(count: number, now: number = Infinity): boolean {
     let isSplit = false;
     for (let last = this.#last(); count > 0 && last !== undefined && last.at <= now; last = this.#last()) {
+      // What rounding left of the count is no token, and may be too little to change the rest.
+      if (close(last.left - count, last.left)) break;
       const rest = close(last.left, count) ? 0 : Math.max(last.left - count, 0);
       const dropped = last.left - rest;
       count -= dropped;

@@ -78,6 +78,30 @@ test("calls of fractions that are aborted one by one cost the same each, however
   projected.mockRestore();
 });
 
+test("tokens of fractions, whose sums are rounded, are returned in as many steps as there are calls", async () => {
+  const clock = fakeClock(START);
+  const throttled = throttle(
+    () => undefined,
+    { kind: "token bucket", rate: 1, period: SECOND, capacity: 0 },
+    { clock, count: (tokens: number) => tokens },
+  );
+  const client = new AbortController();
+  const kept = throttled(2.5);
+  const aborted = [0.6, 2.5].map((tokens) => throttled.with({ signal: client.signal })(tokens));
+  const { max } = Math;
+  // Each step takes a maximum. What throws would otherwise not end.
+  const steps = vi.spyOn(Math, "max").mockImplementation((...of) => {
+    if (steps.mock.calls.length > 100) throw new Error("it does not end");
+    return max(...of);
+  });
+  client.abort();
+  expect(steps.mock.calls.length).toBeLessThan(100);
+  steps.mockRestore();
+  await Promise.allSettled(aborted);
+  await clock.pass(2.5 * SECOND);
+  await kept;
+});
+
 test.each([0, 100])(
   "queues of idle keys are dropped beyond 1000, beside %i keys whose calls never end",
   async (hanging) => {
