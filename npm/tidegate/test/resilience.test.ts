@@ -21,13 +21,15 @@ class Flaky implements AsyncStore {
   readonly sync = false;
   mode: "answer" | "reject" | "throw" | "hang" = "answer";
   calls = 0;
+  /** Resolves, or rejects, the call that was sent last. */
+  ends: ((result: never) => void)[] = [];
   readonly error: unknown = new Error("connection refused");
   readonly #memory = memory();
 
   #run<T>(body: () => T): Promise<T> {
     this.calls++;
     if (this.mode === "throw") throw this.error;
-    if (this.mode === "hang") return new Promise(() => {});
+    if (this.mode === "hang") return new Promise((...ends) => Object.assign(this, { ends }));
     if (this.mode === "reject") return Promise.reject(this.error);
     return Promise.resolve().then(body);
   }
@@ -273,13 +275,17 @@ describe("the deadline", () => {
     expect(settled).toHaveBeenCalledOnce();
   });
 
-  test("a response after the deadline changes nothing", async () => {
-    let answer: (d: never) => void = () => {};
-    store.decide = () => new Promise((resolve) => (answer = resolve));
-    const call = limiter().limit("one");
-    await vi.advanceTimersByTimeAsync(250);
-    answer({ ok: true } as never);
-    expect(await call).toMatchObject({ ok: false, degraded: true });
+  test.each(["resolves", "rejects"])("a call that %s after its deadline counts as one failure", async (how) => {
+    store.mode = "hang";
+    const limits = limiter();
+    for (let i = 0; i < 6; i++) {
+      const call = limits.limit("one");
+      await vi.advanceTimersByTimeAsync(250);
+      store.ends[how === "resolves" ? 0 : 1]?.({ ok: true } as never);
+      expect(await call).toMatchObject({ ok: false, degraded: true });
+      await vi.advanceTimersByTimeAsync(0);
+      expect(store.calls).toBe(Math.min(i + 1, 5));
+    }
   });
 
   test("a rejection after the deadline is handled", async () => {
