@@ -207,6 +207,11 @@ test("an item is added to an earlier list by its name, of which the one with few
   expect(added('"api";r=19;t=115')).toBe('"api";r=19;t=115');
   expect(added('"api";r=19;t=113')).toBe('"api";r=19;t=114');
   expect(added('"api";r=20')).toBe('"api";r=19;t=114');
+  expect(added('"api";r=19')).toBe('"api";r=19;t=114');
+  // As express-rate-limit writes them.
+  expect(added('"api"; r=20; t=54')).toBe('"api";r=19;t=114');
+  expect(added('"api"; r=19; t=115')).toBe('"api"; r=19; t=115');
+  expect(added('"api"; r=9; t=54')).toBe('"api"; r=9; t=54');
   expect(added("")).toBe('"api";r=19;t=114');
 });
 

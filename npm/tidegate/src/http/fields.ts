@@ -184,8 +184,8 @@ function joined(earlier: string, added: string): string {
 
 const itemsOf = (list: string): string[] =>
   list.match(/(?:"(?:[^"\\]|\\.)*"?|[^",])+/g)?.map((item) => item.trim()) ?? [];
-/** An item's remainder and its time, or nothing where it is of a policy. */
-const numbersOf = (item: string): number[] => /;r=(\d+)(?:;t=(\d+))?/.exec(item)?.slice(1).map(Number) ?? [];
+/** An item's remainder and its time, or nothing where it is of a policy. Other limiters write a space after `;`. */
+const numbersOf = (item: string): number[] => /; *r=(\d+)(?:; *t=)?(\d*)/.exec(item)?.slice(1).map(Number) ?? [];
 const isTighter = ([r = 0, t = 0]: number[], [r2 = 0, t2 = 0]: number[]): boolean => (r === r2 ? t > t2 : r < r2);
 
 function read(target: HeaderTarget, name: string): string | undefined {
