@@ -27,8 +27,8 @@ export interface EscalatingBlock {
    */
   for: Duration | readonly Duration[];
   /**
-   * Ms, or a text, in which denials and earlier blocks are counted, from the first of them; default one day. The time that
-   * the lengths take is added for blocks.
+   * Ms, or a text, in which denials and earlier blocks are counted, from the first of them; default one day. The time of
+   * the blocks is added for blocks, of each length once.
    */
   within?: Duration | undefined;
 }
@@ -58,71 +58,57 @@ function lengthsOf(given: EscalatingBlock["for"]): number[] {
   return lengths.map((length) => msOf(check("block.for", length, LENGTH)));
 }
 
-/** What `run` returns, or `instead` where the store failed, which the limiter has logged: the request is denied in any case. */
-function unlessFailed<T>(run: () => Pending<T>, instead: T): Pending<T> {
-  const caught = (error: unknown): T => {
+/** `answer`, after `run`. Where the store failed, which the limiter has logged, too: the request is denied in any case. */
+function answerAfter<T>(run: () => Pending<unknown>, answer: T): Pending<T> {
+  const failed = (error: unknown): T => {
     if (!isStoreError(error)) throw error;
-    return instead;
+    return answer;
   };
   try {
     const result = run();
-    return isPromise(result) ? result.then(undefined, caught) : result;
+    return isPromise(result) ? result.then(() => answer, failed) : answer;
   } catch (error) {
-    return caught(error);
+    return failed(error);
   }
 }
 
 /** Ms in which a key has one block at most: until it is stored that none begins while it lasts. */
 const BEGINS = 1000;
 
-/** The lengths of a key's blocks, and the limits that count its denials and its blocks, and let one begin at a time. */
-interface Ladder {
-  readonly lengths: readonly number[];
-  readonly denials: Config;
-  readonly blocks: Config;
-  readonly begins: Config;
-}
+/** The calls on a limit of a key's denials or blocks. */
+const counterOf = (limiter: Blocker, name: string, at: CallOptions & { config: Config }) => ({
+  take: () => limiter.limit(name, at),
+  block: (length: number) => limiter.block(name, { ...at, for: length }),
+  /** Calls when it is full again. */
+  anew: <T>(call: () => Pending<T>) => follow(limiter.reset(name, at), call),
+});
 
-function ladderOf(block: EscalatingBlock): Ladder {
+/** Checks the option once, with the names that are known, and returns the function that counts denials. */
+export function escalation(block: EscalatingBlock, names: readonly string[]): Escalation {
   checkFields(block, FIELDS, "block");
   const { after, within = DAY } = block;
   check("block.after", after, AFTER);
   check("block.within", within, LENGTH);
   const lengths = lengthsOf(block.for);
   const window = { kind: "fixed window", period: msOf(within), start: "first request" } as const;
-  // Besides the blocks: where these take longer than `within`, the last would never begin, or never be repeated.
-  const period = Math.min(
-    lengths.reduce((sum, length) => sum + length, window.period),
-    MAX_COUNT,
-  );
-  return {
-    lengths,
-    denials: { ...window, rate: after },
-    blocks: { ...window, period, rate: lengths.length },
-    begins: { kind: "token bucket", rate: 1, period: Math.min(BEGINS, ...lengths) },
-  };
-}
-
-/** The calls on a limit of a key's denials or blocks. */
-const counterOf = (limiter: Blocker, name: string, at: CallOptions & { config: Config }) => ({
-  take: () => limiter.limit(name, at),
-  block: (length: number) => limiter.block(name, { ...at, for: length }),
-  /** Blocks it, and at the end it is full again. */
-  blockAnew: (length: number) => follow(limiter.reset(name, at), () => limiter.block(name, { ...at, for: length })),
-});
-
-/** Checks the option once, with the names that are known, and returns the function that counts denials. */
-export function escalation(block: EscalatingBlock, names: readonly string[]): Escalation {
-  const { lengths, denials, blocks, begins } = ladderOf(block);
+  /** Ms in which so many blocks count: besides them, or the last could never begin, or never be repeated. */
+  const countedFor = (blocks: number) => lengths.slice(0, blocks).reduce((sum, length) => sum + length, window.period);
+  // The limits that count a key's denials and its blocks, and let one begin at a time.
+  const denials: Config = { ...window, rate: after };
+  const period = Math.min(countedFor(lengths.length), MAX_COUNT);
+  const blocks: Config = { ...window, period, rate: lengths.length };
+  const begins: Config = { kind: "token bucket", rate: 1, period: Math.min(BEGINS, ...lengths) };
   for (const name of names) {
     if (name.length > MOST_NAME) throw new InputError("name", `at most ${MOST_NAME} characters beside \`block\``, name);
   }
   return (limiter, request, decision) => {
     if (decision.degraded === true || decision.retryAt === undefined) return decision;
     const counter = (what: string, config: Config) =>
-      // A denial that counts is one decision: observers would have up to six of it.
+      // A denial that counts is one decision: observers would have up to eight of it.
       counterOf(unobserved(limiter), `${request.name}.${what}`, { ...keyed(request.key), config });
     const counts = counter("denials", denials);
+    /** No denial counts for so long, and then they are counted anew. */
+    const pause = (length: number) => counts.anew(() => counts.block(length));
     return follow(counts.take(), (counted) => {
       // One request alone takes the last token, so one alone begins the block; while it lasts there are no tokens to take.
       if (!counted.ok || counted.degraded === true || counted.remaining > 0) return decision;
@@ -131,16 +117,19 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
         // Denials from before a block are counted while it begins: they begin no other, and the count is new after it.
         if (!first.ok && first.degraded !== true) {
           const { retryAfter = 1 } = first;
-          return unlessFailed(() => follow(counts.blockAnew(retryAfter), () => decision), decision);
+          return answerAfter(() => pause(retryAfter), decision);
         }
+        const begun = counter("blocks", blocks);
         // Denied where each length had its turn. A charge would owe tokens then, and remember blocks beyond `within`.
-        return follow(counter("blocks", blocks).take(), (begun) => {
-          const earlier = begun.degraded === true ? 0 : lengths.length - begun.value - 1;
-          const length = lengths[Math.min(earlier, lengths.length - 1)] as number;
+        return follow(begun.take(), ({ ok, degraded, value, now, ts }) => {
+          const earlier = degraded === true ? 0 : lengths.length - value - Number(ok);
+          // Where the earlier ones no longer count: the limit remembers them for as long as all lengths take.
+          const isFirst = now - ts >= countedFor(earlier);
+          const length = lengths[isFirst ? 0 : Math.min(earlier, lengths.length - 1)] as number;
           return follow(blocked(limiter, request, length, decision), (answer) => {
             // For as long, no other begins, and no denial counts.
-            const held = () => follow(begin.block(length), () => counts.blockAnew(length));
-            return unlessFailed(() => follow(held(), () => answer), answer);
+            const held = () => follow(begin.block(length), () => pause(length));
+            return answerAfter(() => follow(held(), () => isFirst && begun.anew(begun.take)), answer);
           });
         });
       });

@@ -87,6 +87,19 @@ describe.each([false, true])("blocks, with an asynchronous store: %j", (isAsync)
     }
   });
 
+  test("are forgotten at the same time, however long the later ones would be", async () => {
+    const { clock, denied } = limited({ isAsync, block: { after: 3, for: ["1m", "2m", "30d"], within: "1h" } });
+    for (const length of [MINUTE, 2 * MINUTE]) {
+      expect((await denied(3))?.retryAfter).toBe(length);
+      clock.now += HOUR + MINUTE - 1;
+    }
+    clock.now += 2 * MINUTE;
+    for (const length of [MINUTE, 2 * MINUTE]) {
+      expect((await denied(3))?.retryAfter).toBe(length);
+      clock.now += length;
+    }
+  });
+
   test("are forgotten at the same time, however many there were", async () => {
     const { clock, denied } = limited({ isAsync });
     for (let i = 0; i < 9; i++) clock.now += (await denied(3))?.retryAfter ?? 0;
