@@ -84,6 +84,7 @@ export const CALLERS = [
   one("client/fetch.ts", "const retries = mayRepeat ? maxRetries : 0;", "const retries = maxRetries;", FETCH),
   one("client/fetch.ts", "if (at - now > maxWait) return", "if (false) return", FETCH),
   one("client/fetch.ts", "      restraint.denied(at);\n", "", FETCH),
+  one("client/fetch.ts", "    if (queue.isIdle) restraint.rest();\n", "", RETRIES),
   one("client/fetch.ts", "      void discard(response);\n", "", FETCH),
   one("client/fetch.ts", '=== "false") return false;', '=== "never") return false;', FETCH),
   one("client/fetch.ts", "FIRST_WAIT * 2 ** attempt", "FIRST_WAIT", FETCH),

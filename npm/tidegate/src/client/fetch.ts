@@ -43,8 +43,8 @@ const FETCH: Check = { ...FUNCTION, expects: "given where the host has none" };
  * reset; where nothing is left, they wait for the reset. 429 and 503, and GitHub's 403, are retried up to `retries` times
  * where the request is idempotent and its body can be sent again, and all requests of the key wait meanwhile: for
  * `Retry-After` plus `jitter`, or with exponential backoff where the server sets none, or one of 0. Then the oldest go first, at
- * once no more than were in flight at the denial, and one more for each round of grants. A denial that would wait longer than
- * `maxWait` or `deadline` is returned as the response.
+ * once no more than were in flight at the denial, and one more for each round of grants, until the queue is idle. A denial that
+ * would wait longer than `maxWait` or `deadline` is returned as the response.
  *
  * Aborting a queued request returns its tokens. Rejects with a `QueueError` where the queue is full, or own tokens or the
  * server's limits come after the deadline; and with the errors of `fetch`, which are not retried. A `Request` with a body
@@ -79,6 +79,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     const count = typeof countOf === "function" ? check("count", countOf(url, init), TOKENS) : countOf;
     const queue = queues.get(key);
     const { pace: restraint } = queue.parts;
+    if (queue.isIdle) restraint.rest();
     const notAfter = clock.now() + deadline;
     const call = ++calls;
     const repeatable =

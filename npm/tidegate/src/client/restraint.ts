@@ -22,7 +22,7 @@ const MOST_LIMITS = 100;
 
 /**
  * Delays requests by the limits that a server reports, before it would deny them. After a denial no more are in flight than were
- * then, as most of those that wait would be denied again; with each round of grants there may be one more.
+ * then, as most of those that wait would be denied again; with each round of grants there may be one more, until the queue is idle.
  */
 export class Restraint implements Pace, Places {
   readonly #slowBelow: number;
@@ -94,6 +94,11 @@ export class Restraint implements Pace, Places {
   /** The server granted a request. */
   granted(): void {
     this.#places += 1 / this.#places;
+  }
+
+  /** No request waits or is in flight: those to come are no rest of a burst that was denied. */
+  rest(): void {
+    this.#places = Infinity;
   }
 
   /** Applies the response to the request of this number, unless a later request's was applied. */

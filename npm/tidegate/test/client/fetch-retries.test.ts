@@ -128,6 +128,22 @@ test("a request in flight that gets no answer leaves a place to one that was den
   expect(await answered).toBe("answer 2");
 });
 
+test("a denial that is over bounds no later requests", async () => {
+  const { clock, fetch: send } = denying();
+  const fetch = createFetch({
+    clock,
+    jitter: 0,
+    fetch: async (input) => (input === "https://api.example.com/poll" ? new Promise(() => {}) : send()),
+  });
+  expect((await fetch(URL_, { method: "POST" })).status).toBe(429);
+  await clock.pass(SECOND);
+  void fetch("https://api.example.com/poll");
+  const answered = fetch(URL_);
+  await clock.pass(0);
+  expect(fetch.queued).toBe(0);
+  expect(await (await answered).text()).toBe("answer 2");
+});
+
 test.each<[string, Record<string, string>]>([
   ["0", { "Retry-After": "0" }],
   ["a date that has passed", { "Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT" }],
