@@ -81,7 +81,7 @@ test("calls of fractions that are aborted one by one cost the same each, however
 test("tokens of fractions, whose sums are rounded, are returned in as many steps as there are calls", async () => {
   const clock = fakeClock(START);
   const throttled = throttle(
-    () => undefined,
+    (_tokens: number) => undefined,
     { kind: "token bucket", rate: 1, period: SECOND, capacity: 0 },
     { clock, count: (tokens: number) => tokens },
   );
