@@ -143,6 +143,10 @@ export const CALLERS = [
   one("client/slots.ts", '|| policy.kind === "fixed window"', "", STANDSTILL),
   one("client/reserve.ts", "if (this.#state !== null) this.#state = {", "if (false) this.#state = {", STANDSTILL),
   one("client/reserve.ts", "    this.#slots.cut(this.#spare + count, sent - (this.#offset ?? 0));\n", "", STANDSTILL),
+  one("client/reserve.ts", "if (whole || isSplit) ", "", client("shared-limit")),
+  one("client/reserve.ts", "--this.#requests === 0 ? 0 : this.#requested", "this.#requested", THROTTLE),
+  one("client/slots.ts", "close(found, spare) ? spare : ", "", client("cost")),
+  one("client/slots.ts", "      if (close(last.left - count, last.left)) break;\n", "", client("cost")),
   one(
     "client/queue.ts",
     "      this.#queues.delete(key);\n",
