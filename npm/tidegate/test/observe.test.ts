@@ -177,7 +177,10 @@ describe("observe", () => {
     expect(unhandled).not.toHaveBeenCalled();
   });
 
-  test("refuses an observer that is not a function", () => {
+  test("refuses an observer that is not a function, and none", () => {
+    expect(() => (observe as (limiter: object) => unknown)(defineLimits(POLICIES))).toThrow(
+      "`observers` must be at least one function",
+    );
     expect(() => observe(defineLimits(POLICIES), 1 as never)).toThrow(
       "`observers` must be functions of an event; got 1",
     );
@@ -231,6 +234,21 @@ test("OpenTelemetry's meter counts by limit and outcome, never by key, and by a 
   expect(found["tidegate.evictions"]?.[0]?.value).toBe(store.stats().evicted);
   expect(store.stats().evicted).toBeGreaterThan(0);
   await reader.shutdown();
+});
+
+test("metrics have the wait of a denial in s, and none of a reservation", () => {
+  const record = vi.fn();
+  const meter = {
+    createCounter: () => ({ add: () => {} }),
+    createHistogram: () => ({ record }),
+    createObservableCounter: () => ({ addCallback: () => {} }),
+  };
+  const slow = { kind: "token bucket", rate: 1, period: 2000 } as const;
+  const limits = observe(defineLimits({ slow }, { now: () => 0 }), metrics(meter));
+  limits.limit("slow", { reserve: true });
+  expect(limits.limit("slow", { reserve: true }).reserved).toBe(true);
+  limits.limit("slow");
+  expect(record.mock.calls).toEqual([[4, { limit: "slow" }]]);
 });
 
 test("metrics count a denied limitAll for the limits that deny: the others granted nothing", () => {
