@@ -87,8 +87,8 @@ test("the tokens of a crashed node refill with time, and no more than those", as
 });
 
 test("an unused lease is given back, and an expired one is not spent", async () => {
-  const config = bucket(1000);
-  const world = new World(config);
+  // So slow that no token refills meanwhile.
+  const world = new World({ ...bucket(1000), period: 1_000_000_000 });
   const node = world.node({ ahead: 200, expiry: 1000 });
   for (let i = 0; i < 100; i++) await world.limit(node, { key: "idle" });
   await world.settle();
@@ -98,7 +98,7 @@ test("an unused lease is given back, and an expired one is not spent", async () 
   await world.settle();
   // Only the spent tokens of "idle" are still missing.
   const idle = world.node(false).getValue("hot", { key: "idle" });
-  expect((await idle).value).toBe(1000);
+  expect(Math.round((await idle).value)).toBe(900);
   const old = world.node({ ahead: 200, expiry: 1000 });
   for (let i = 0; i < 100; i++) await world.limit(old, { key: "old" });
   await world.settle();
