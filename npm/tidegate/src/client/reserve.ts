@@ -64,9 +64,8 @@ export class Reserve {
     this.#requests++;
     this.#requested += need;
     const ended = (): void => {
-      this.#requests--;
       // A sum of fractions is rounded: it may not come back to 0.
-      this.#requested = this.#requests === 0 ? 0 : this.#requested - need;
+      this.#requested = --this.#requests === 0 ? 0 : this.#requested - need;
     };
     return answer.then(
       (decision) => {
