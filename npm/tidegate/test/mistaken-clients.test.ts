@@ -50,7 +50,7 @@ describe("a store", () => {
     "MikroORM's EntityManager; pass { query } on the Kysely of its fork, or of the transaction, as in the guide on PostgreSQL";
   throwEach([
     ["ioredis: its class", () => redis(any(Redis)), `${REDIS}the class Redis; pass one that is made: new Redis(…)`],
-    ["Redis: an address", () => redis(any("redis://localhost")), `${REDIS}a string`],
+    ["Redis: an address", () => redis(any("redis://localhost")), `${REDIS}"redis://…"`],
     ["Redis: settings", () => redis(any({ host: "a", port: 1 })), `${REDIS}an object with host, port`],
     ["Redis: a promise", () => redis(any(Promise.resolve())), `${REDIS}a promise; \`await\` it first`],
     ["Redis: nothing", () => redis(any()), `${REDIS}undefined`],
@@ -101,11 +101,11 @@ describe("a store", () => {
       () => postgres(any({ query() {} })).within(any(entities)),
       POSTGRES + MIKRO_ORM,
     ],
-    ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}a string`],
+    ["Workers KV: its name", () => workersKv(any("QUOTAS")), `${KV}"QUOTAS"`],
     ["Workers KV: all of env", () => workersKv(any({ QUOTAS: {} })), `${KV}an object with QUOTAS`],
     ["Durable Objects: all of env", () => durableObject(any({ LIMITS: {} })), `${OBJECTS}an object with LIMITS`],
     ["Deno KV: not awaited", () => denoKv(any(Promise.resolve())), `${DENO}a promise; \`await\` it first`],
-    ["Memcached: an address", () => memcached(any("localhost:11211")), `${MEMCACHED}a string`],
+    ["Memcached: an address", () => memcached(any("localhost:11211")), `${MEMCACHED}"localhost:11211"`],
     [
       "Memcached: its class",
       () => memcached(any(class Memcached {})),
@@ -229,6 +229,8 @@ describe("a store", () => {
 
 test.each<[string, () => unknown]>([
   ["an address", () => redis(any("redis://:hunter2@localhost"))],
+  ["an address of libSQL", () => sqlite(any("libsql://localhost?authToken=hunter2"))],
+  ["an address as the store", () => defineLimits({}, { store: any("postgres://me:hunter2@localhost") })],
   ["settings", () => postgres(any({ host: "localhost", password: "hunter2" }))],
 ])("%s in place of a client leaves no password in what Node.js prints of the error", (_, make) => {
   let thrown: unknown;
@@ -237,7 +239,7 @@ test.each<[string, () => unknown]>([
   } catch (error) {
     thrown = error;
   }
-  expect(inspect(thrown)).toMatch(/`client` must be/);
+  expect(inspect(thrown)).toMatch(/`(client|database|store)` must be/);
   expect(inspect(thrown)).not.toContain("hunter2");
   expect(thrown).toHaveProperty("value");
 });

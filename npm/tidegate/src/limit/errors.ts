@@ -1,8 +1,8 @@
-/** Any JavaScript value in a few words, for the end of an error's sentence. */
+/** Any JavaScript value in a few words, for the end of an error's sentence. Of a URL the scheme: it may have a password. */
 export function show(value: unknown): string {
   switch (typeof value) {
     case "string":
-      return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+      return JSON.stringify(value.replace(/^(\w+:\/\/|.{80}).+/s, "$1…"));
     case "bigint":
       return `${String(value).slice(0, 80)}n`;
     case "function":
@@ -27,9 +27,8 @@ export function showObject(value: object): string {
   return shown !== "an object" || fields === "" ? shown : `an object with ${fields}`;
 }
 
-/** A value passed in place of a client of some library: a class has a remedy of its own, and an address a password. */
+/** A value passed in place of a client of some library: a class has a remedy of its own. */
 export function showInstead(value: unknown): string {
-  if (typeof value === "string") return "a string";
   if (typeof value === "function" && /^class\b/.test(Function.prototype.toString.call(value))) {
     return `the class ${value.name}; pass one that is made: new ${value.name}(…)`;
   }
