@@ -26,6 +26,12 @@ const LIST = [
   one("limiter/lease/lease.ts", "mark.returns === this.#returns ? now", "true ? now", ...LEASE),
   one("limiter/lease/lease.ts", "    this.#balance = left;\n", "", ...LEASE),
   one(
+    "limiter/lease/leases.ts",
+    "    this.#drop(this.#find(call.limit, call.key));\n    return decision;",
+    "    return decision;",
+    ...LEASE,
+  ),
+  one(
     "limiter/lease/lease.ts",
     "need + count <= this.#balance + room * (need === 0 ? 1 : this.#found)",
     "true",

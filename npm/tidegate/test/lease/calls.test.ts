@@ -81,6 +81,20 @@ test("a block ends the use of leased tokens here at once, and elsewhere when the
   expect((await node.limit("hot")).ok).toBe(true);
 });
 
+test("tokens that are leased while a block begins are not spent after it", async () => {
+  const world = new World({ kind: "token bucket", rate: 10_000, period: "1h" }, () => 2);
+  const node = world.node({ ahead: 1000 });
+  const call = (): void => void world.limit(node);
+  await world.pass(200, call);
+  let blockedAt = Infinity;
+  void node.block("hot", { for: "1h" }).then(() => {
+    blockedAt = world.clock.now();
+  });
+  await world.pass(200, call);
+  expect(blockedAt).toBeLessThan(world.clock.now());
+  expect(world.grants.filter(([at]) => at > blockedAt)).toEqual([]);
+});
+
 test("a reservation first gives all leased tokens back", async () => {
   const { world, node } = await leased();
   const reserved = await node.limit("hot", { count: 95, reserve: true });
