@@ -59,10 +59,10 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   const { jitter = 0.5, slowBelow = 0.2, share = false, maxQueued = DEFAULT_QUEUED } = options;
   const { idempotent, retry, onRetry, fetch: ownFetch, clock: ownClock, concurrency } = options;
   const clock = ownClock ?? systemClock();
-  const shared = semaphoreOf(concurrency);
+  const semaphore = semaphoreOf(concurrency);
   const sources = limit === undefined ? undefined : sourcesOf(limit, () => clock.now());
   const queues = new Queues((key) => {
-    const restraint = new Restraint(slowBelow, shared);
+    const restraint = new Restraint(slowBelow, semaphore);
     return { clock, maxQueued, semaphore: restraint, pace: restraint, source: sources?.(key) };
   });
   let calls = 0;

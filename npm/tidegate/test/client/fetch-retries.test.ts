@@ -115,29 +115,29 @@ test("after a denial there is one more request in flight with each round of gran
   expect(inFlight.slice(16, 26)).toEqual([1, 2, 2, 3, 3, 3, 4, 4, 4, 4]);
 });
 
-test("a request in flight that gets no answer leaves a place to one that was denied beside it", async () => {
+const POLL = "https://api.example.com/poll";
+
+/** A client of the same server, which never answers {@link POLL}. */
+function polled() {
   const { clock, fetch: send } = denying();
-  const fetch = createFetch({
-    clock,
-    jitter: 0,
-    fetch: async (input) => (input === "https://api.example.com/poll" ? new Promise(() => {}) : send()),
-  });
-  void fetch("https://api.example.com/poll");
+  const answer = async (input: unknown): Promise<Response> => (input === POLL ? new Promise(() => {}) : send());
+  return { clock, fetch: createFetch({ clock, jitter: 0, fetch: answer }) };
+}
+
+test("a request in flight that gets no answer leaves a place to one that was denied beside it", async () => {
+  const { clock, fetch } = polled();
+  void fetch(POLL);
   const answered = fetch(URL_).then((response) => response.text());
   await clock.pass(SECOND);
+  expect(fetch.queued).toBe(0);
   expect(await answered).toBe("answer 2");
 });
 
 test("a denial that is over bounds no later requests", async () => {
-  const { clock, fetch: send } = denying();
-  const fetch = createFetch({
-    clock,
-    jitter: 0,
-    fetch: async (input) => (input === "https://api.example.com/poll" ? new Promise(() => {}) : send()),
-  });
+  const { clock, fetch } = polled();
   expect((await fetch(URL_, { method: "POST" })).status).toBe(429);
   await clock.pass(SECOND);
-  void fetch("https://api.example.com/poll");
+  void fetch(POLL);
   const answered = fetch(URL_);
   await clock.pass(0);
   expect(fetch.queued).toBe(0);
