@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { build } from "./build.mjs";
 import { add, cargo, nextest, sentence, settle, single, vitest } from "./counts.mjs";
 import { missing } from "./needs.mjs";
-import { env, root } from "./run.mjs";
+import { env, root, stop } from "./run.mjs";
 import { cargoSteps, lastSteps, nodeSteps } from "./steps.mjs";
 import { watch } from "./watch.mjs";
 
@@ -72,10 +72,15 @@ async function inTurn(steps) {
   for (let step = steps.shift(); step !== undefined; step = steps.shift()) await row(step);
 }
 
+const lists = [cargoSteps(full), nodeSteps(), lastSteps()];
+const names = lists.flat().map(({ name }) => name);
+const unknown = words.find((word) => !names.some((name) => name.includes(word)));
+if (unknown !== undefined) stop(`no step has "${unknown}" in its name; there are ${names.join(", ")}`);
+
 await build();
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
-const [ofCargo, ofNode, last] = [cargoSteps(full), nodeSteps(), lastSteps()].map((steps) => steps.filter(isChosen));
+const [ofCargo, ofNode, last] = lists.map((steps) => steps.filter(isChosen));
 // Beside cargo's, two others at a time: they wait for servers, browsers and deadlines, and one alone leaves two cores partly idle.
 await Promise.all([inTurn(ofCargo).then(() => inTurn(ofNode)), inTurn(ofNode), inTurn(ofNode)]);
 await inTurn(last);
