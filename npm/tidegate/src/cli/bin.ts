@@ -2,7 +2,7 @@
 // The program behind `npx tidegate`: connects the command line to this process.
 import { existsSync, readFileSync } from "node:fs";
 import { main } from "./main.ts";
-import { reportUnwritable } from "./output.ts";
+import { reportUnwritable, screenOf } from "./output.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
   version: string;
@@ -13,9 +13,8 @@ reportUnwritable("tidegate");
 // Only on a terminal: a file of the standard error has errors alone.
 const status = (line: string): void => void process.stderr.write(`\r\x1b[2K${line}`);
 
-/** Line by line from the top, so that nothing flickers; the cursor stays below. */
 const screen = (lines: readonly string[]): void =>
-  void process.stdout.write(`\x1b[H${lines.map((line) => `${line}\x1b[K\n`).join("")}\x1b[J`);
+  void process.stdout.write(screenOf(lines, process.stdout.rows, process.stdout.columns));
 
 main(process.argv.slice(2), version, {
   out: (line) => void process.stdout.write(`${line}\n`),

@@ -9,3 +9,18 @@ export function reportUnwritable(program: string): void {
     process.exitCode = 1;
   });
 }
+
+/**
+ * What shows the lines on a terminal from its top on, without flicker; the cursor stays below. Lines that have no room are left
+ * out: they would scroll the first ones away. A terminal without a size has room for all.
+ */
+export function screenOf(lines: readonly string[], rows = 0, columns = 0): string {
+  let room = (rows || Infinity) - 1;
+  let shown = "";
+  for (const line of lines) {
+    room -= Math.max(Math.ceil(line.length / (columns || Infinity)), 1);
+    if (room < 0) break;
+    shown += `${line}\x1b[K\n`;
+  }
+  return `\x1b[H${shown}\x1b[J`;
+}

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { listLines } from "../../src/cli/commands/top.ts";
+import { screenOf } from "../../src/cli/output.ts";
 import { type Pages, postgresKeys, redisKeys } from "../../src/cli/stored-keys.ts";
 import { tidegate } from "./terminal.ts";
 
@@ -42,6 +43,18 @@ test("the list, as a person reads it", () => {
   expect(listLines({ ...list, count: 1, keys: 0, denied: 0, rows: [] })).toEqual([
     "1970-01-01T00:00:00.000Z  0 of 0 keys are denied a call for 1 token",
   ]);
+});
+
+test("a terminal shows the first lines, and those that it has no room for scroll none of them away", () => {
+  const shown = (lines: readonly string[], rows?: number, columns?: number) =>
+    screenOf(lines, rows, columns).slice("\x1b[H".length, -"\x1b[J".length).replaceAll("\x1b[K", "");
+  const lines = ["head", "", "a".repeat(20), "b", "c"];
+  expect(shown(lines, 6, 20)).toBe(`head\n\n${lines[2]}\nb\nc\n`);
+  expect(shown(lines, 5, 20)).toBe(`head\n\n${lines[2]}\nb\n`);
+  expect(shown(lines, 5, 19)).toBe(`head\n\n${lines[2]}\n`);
+  expect(shown(lines, 4, 19)).toBe("head\n\n");
+  expect(shown(lines, 0, 0)).toBe(shown(lines));
+  expect(shown(lines)).toBe(`${lines.join("\n")}\n`);
 });
 
 test("rules with tiers that are not listed are named, and a rule of which no tier was chosen", async () => {
