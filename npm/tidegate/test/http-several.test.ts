@@ -212,6 +212,8 @@ test("an item is added to an earlier list by its name, of which the one with few
   expect(added('"api"; r=20; t=54')).toBe('"api";r=19;t=114');
   expect(added('"api"; r=19; t=115')).toBe('"api"; r=19; t=115');
   expect(added('"api"; r=9; t=54')).toBe('"api"; r=9; t=54');
+  // One without `r`, which the draft requires, is of no use to a client.
+  expect(added('"api";t=54')).toBe('"api";r=19;t=114');
   expect(added("")).toBe('"api";r=19;t=114');
 });
 

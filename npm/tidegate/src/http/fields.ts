@@ -186,7 +186,8 @@ const itemsOf = (list: string): string[] =>
   list.match(/(?:"(?:[^"\\]|\\.)*"?|[^",])+/g)?.map((item) => item.trim()) ?? [];
 /** An item's remainder and its time, or nothing where it is of a policy. Other limiters write a space after `;`. */
 const numbersOf = (item: string): number[] => /; *r=(\d+)(?:; *t=)?(\d*)/.exec(item)?.slice(1).map(Number) ?? [];
-const isTighter = ([r = 0, t = 0]: number[], [r2 = 0, t2 = 0]: number[]): boolean => (r === r2 ? t > t2 : r < r2);
+const isTighter = ([r = Infinity, t = 0]: number[], [r2 = Infinity, t2 = 0]: number[]): boolean =>
+  r === r2 ? t > t2 : r < r2;
 
 function read(target: HeaderTarget, name: string): string | undefined {
   const value = "getHeader" in target ? target.getHeader(name) : target.get(name);
