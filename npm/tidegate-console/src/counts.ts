@@ -76,7 +76,7 @@ const UNITS = [
 ] as const;
 
 function durationText(ms: number): string {
-  const [unit, size] = UNITS.find(([, size]) => ms >= size && ms % size === 0) ?? ["ms", 1];
+  const [unit, size] = UNITS.find(([, size]) => ms % size === 0) ?? ["ms", 1];
   return `${ms / size} ${unit}`;
 }
 
