@@ -221,6 +221,14 @@ describe("an operation", () => {
     expect(figures).not.toMatch(/"(granted|denied)":\[[^\]]*[1-9]/);
   });
 
+  test("of a limit without keys, and a block's time in ms", async () => {
+    const { fetch, limits } = make();
+    const body = { operation: "block", name: "api", for: 900_000 };
+    const { next, now } = await stateOf(await fetch(post(body)));
+    expect(next).toEqual({ count: 1, ok: false, retryAt: now + 900_000 });
+    expect([limits.check("api").ok, limits.check("api", { key: "ann" }).ok]).toEqual([false, true]);
+  });
+
   test("blocks for a time", async () => {
     const actions: unknown[] = [];
     const { fetch, limits } = make({ onAction: ({ request: _, ...action }) => actions.push(action) });

@@ -12,8 +12,8 @@ const START = 1_700_000_000_000;
 const API: Config = { kind: "token bucket", rate: 1, period: MINUTE, capacity: 2 };
 
 /** A limiter with counts, on a clock that the test sets. */
-function counted<N extends string>(configs: Record<N, Config>) {
-  const clock = { now: START };
+function counted<N extends string>(configs: Record<N, Config>, start = START) {
+  const clock = { now: start };
   const now = () => clock.now;
   const plain = defineLimits(configs, { now });
   const counts = new Counts(ownKeys(plain as never), now);
@@ -51,6 +51,14 @@ test("a count is forgotten after ten minutes, and not before", () => {
   expect(counts.figures(0).top.map(({ key }) => key)).toEqual(["bob"]);
 });
 
+test("the counts begin with the first decision where the console was made without a time, as in Workers", () => {
+  const { clock, counts, limits } = counted({ api: API }, 0);
+  clock.now = START;
+  limits.limit("api", { key: "ann" });
+  clock.now += MINUTE;
+  expect(counts.since).toBe(START);
+});
+
 test("after a clock that stepped back, its second is read", () => {
   const { clock, counts, limits } = counted({ api: API });
   clock.now -= 5 * SECOND;
@@ -61,11 +69,12 @@ test("after a clock that stepped back, its second is read", () => {
 test("a key whose text cannot be made, as a client's may be, is shown as it is, and fails neither the denial nor the figures", () => {
   const now = () => START;
   const plain = defineLimits({ api: API }, { now });
-  const counts = new Counts({ ...ownKeys(plain as never), text: (_, key) => decodeURIComponent(key) }, now);
+  const text = (name: string, key: string) => `${name} ${decodeURIComponent(key)}`;
+  const counts = new Counts({ ...ownKeys(plain as never), text }, now);
   const limits = observe(plain, counts.add);
   for (const key of ["%", "%20b"]) expect(limits.limit("api", { key, count: 9 }).ok).toBe(false);
-  expect(counts.denials(0).denials.map(({ key }) => key)).toEqual(["%", " b"]);
-  expect(counts.figures(0).top.map(({ key }) => key)).toEqual(["%", " b"]);
+  expect(counts.denials(0).denials.map(({ key }) => key)).toEqual(["%", "api  b"]);
+  expect(counts.figures(0).top.map(({ key }) => key)).toEqual(["%", "api  b"]);
 });
 
 test("a policy rule in shadow mode is counted by what it decided", () => {
@@ -189,7 +198,7 @@ test("names beyond the first hundred that are not defined are counted together",
   for (let i = 0; i < 150; i++) limits.limit(`n${i}`, { key: "ann", config: API });
   const figures = counts.figures(0).limits;
   expect(figures).toHaveLength(102);
-  expect(figures.at(-1)?.name).toBeNull();
+  expect(figures.at(-1)).toMatchObject({ name: null, policy: undefined });
   expect(sum(figures.at(-1)?.granted)).toBe(50);
 });
 

@@ -17,7 +17,7 @@ describe("the stream", () => {
     const fields = first.split("\n").map((line) => line.split(": ")[0]);
     expect(fields).toEqual(["retry", "", "event", "data", "", "id", "event", "data", "", ""]);
     const [figures, denials] = [...first.matchAll(/^data: ([^\n]*)$/gm)].map(([, data]) => JSON.parse(data as string));
-    expect(figures).toMatchObject({ now: START, since: START, defined: ["api"] });
+    expect(figures).toMatchObject({ now: START, since: START, defined: ["api"], switches: [] });
     expect(denials).toMatchObject({ skipped: 0, denials: [{ id: 1, key: "ann\u2028\n\ndata: x" }] });
     limits.limit("api", { key: "bob", count: 9 });
     vi.advanceTimersByTime(250);
@@ -34,6 +34,8 @@ describe("the stream", () => {
     limits.limit("api", { key: "cid", count: 9 });
     const resumed = await firstEvents(await fetch(get({ ...SAME, "last-event-id": id }, "?stream")));
     expect(resumed.match(/"id":\d+/g)).toEqual(['"id":3']);
+    const newest = { ...SAME, "last-event-id": id.replace(/2$/, "3") };
+    expect(await firstEvents(await fetch(get(newest, "?stream")))).not.toContain('"id":');
     for (const other of ["another-2", "", "x", `${id}9`]) {
       const all = await firstEvents(await fetch(get({ ...SAME, "last-event-id": other }, "?stream")));
       expect(all.match(/"id":\d+/g)).toEqual(['"id":1', '"id":2', '"id":3']);
@@ -128,16 +130,17 @@ describe("the stream", () => {
   });
 
   test("makes room after 30 s where the host ends a request without its timers, as Workers do", async () => {
-    vi.useFakeTimers();
-    const { fetch } = make();
+    // The streams' timers are real ones, which do not run in this test.
+    vi.useFakeTimers({ toFake: ["performance"] });
+    vi.advanceTimersByTime(30_000);
+    const { fetch, close } = make();
     const open = async () => (await fetch(get(SAME, "?stream"))).status;
     for (let i = 0; i < 20; i++) await open();
-    vi.clearAllTimers();
     vi.advanceTimersByTime(29_000);
     expect(await open()).toBe(503);
     vi.advanceTimersByTime(1000);
     expect(await open()).toBe(200);
-    vi.clearAllTimers();
+    close();
   });
 
   test("needs neither a time nor a random number before the first request, which Workers do not have", async () => {

@@ -24,6 +24,7 @@ test.each([
   ["a\u00a0\u3164\u200b", "a\\u{a0}\\u{3164}\\u{200b}"],
   ["\ud800", "\\u{d800}"],
   ["C:\\u{41}", "C:\\\\u{41}"],
+  ["\u{10ffff}", "\\u{10ffff}"],
 ])("%j is shown as %j", (key, shown) => {
   expect(printable(key)).toBe(shown);
   expect(keyOf(shown)).toBe(key);
@@ -36,9 +37,13 @@ test("what is no escape is read as it is", () => {
 test.each([
   [0.2, "1 ms"],
   [999, "999 ms"],
+  [1000, "1.0 s"],
   [4200, "4.2 s"],
+  [60_000, "1 min 0 s"],
   [61_000, "1 min 1 s"],
+  [3_600_000, "1 h 0 min"],
   [3_660_000, "1 h 1 min"],
+  [48 * 3_600_000, "2 d 0 h"],
   [49 * 3_600_000, "2 d 1 h"],
 ])("%d ms is %s", (ms, text) => expect(wait(ms)).toBe(text));
 

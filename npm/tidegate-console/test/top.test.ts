@@ -34,18 +34,20 @@ test("true counts are within the bounds, which are within 2 n / room, and memory
   );
 });
 
-test("counts are exact while there is room, the most frequent first", () => {
-  const summary = new Summary(3);
-  for (const key of ["b", "a", "c", "a", "a", "b"]) summary.add(key);
-  expect(leaders([summary], 2)).toEqual([
-    { key: "a", atLeast: 3, atMost: 3 },
+test("counts are exact while there is room, the most frequent first, then by name", () => {
+  const summary = new Summary(4);
+  for (const key of ["b", "a", "c", "d", "c", "b", "c", "a"]) summary.add(key);
+  expect(leaders([summary], 3)).toEqual([
+    { key: "c", atLeast: 3, atMost: 3 },
+    { key: "a", atLeast: 2, atMost: 2 },
     { key: "b", atLeast: 2, atMost: 2 },
   ]);
 });
 
 test("a frequent key remains among many rare ones", () => {
   const summary = new Summary(10);
+  for (let i = 0; i < 5; i++) summary.add(`once ${i}`);
   for (let i = 0; i < 100; i++) summary.add("often");
-  for (let i = 0; i < 10; i++) summary.add(`once ${i}`);
+  for (let i = 5; i < 10; i++) summary.add(`once ${i}`);
   expect(leaders([summary], 10)).toEqual([{ key: "often", atLeast: 99, atMost: 100 }]);
 });
