@@ -90,7 +90,7 @@ describe.each(STORES)("on %s", (_, make) => {
           const { statusCode, headers } = await app.inject("/");
           return [statusCode, Number(headers["x-ratelimit-reset"])];
         },
-        peek: async () => (await app.inject("/peek")).json<{ remaining: number; ttl: number; isExceeded: boolean }>(),
+        peek: async () => (await app.inject("/peek")).json<{ isBanned: boolean }>(),
       };
     }
 
@@ -132,6 +132,7 @@ describe.each(STORES)("on %s", (_, make) => {
     test("continueExceeding denies for another window at each request over max", async () => {
       const { next, peek } = await serve({ continueExceeding: true, timeWindow: 10_000 });
       await next();
+      expect(await peek()).toMatchObject({ remaining: 1, ttl: 10_000, isExceeded: false });
       pass(9000);
       expect([await next(), await next()]).toEqual([
         [200, 1],
@@ -147,13 +148,16 @@ describe.each(STORES)("on %s", (_, make) => {
     });
 
     test("continueExceeding counts requests over max for the ban", async () => {
-      const { next } = await serve({ continueExceeding: true, ban: 2, max: 1 });
+      const { next, peek } = await serve({ continueExceeding: true, ban: 2, max: 1 });
       const statuses: number[] = [];
+      const banned: boolean[] = [];
       for (let i = 0; i < 5; i++) {
         statuses.push((await next())[0]);
+        banned.push((await peek()).isBanned);
         pass(900);
       }
       expect(statuses).toEqual([200, 429, 429, 403, 403]);
+      expect(banned).toEqual([false, false, false, true, true]);
       pass(100);
       // A new window begins, with a new count of the requests over max.
       expect([(await next())[0], (await next())[0]]).toEqual([200, 429]);

@@ -176,21 +176,37 @@ test("skipOnError lets requests through where the store fails", async () => {
     global: false,
     store: fastifyRateLimitStore({ store: failing(), name: "web" }),
   });
-  for (const skipOnError of [true, false])
-    app.get(`/${skipOnError}`, { config: { rateLimit: { skipOnError } } }, async () => "hello");
-  expect([(await app.inject("/true")).statusCode, (await app.inject("/false")).statusCode]).toEqual([200, 500]);
+  const peek = app.createRateLimit({ continueExceeding: true });
+  app.get("/peek", { config: { rateLimit: false } }, (request) => peek(request, { increment: false }));
+  const settings = ["groupId", "continueExceeding", "exponentialBackoff"];
+  for (const setting of settings)
+    for (const skipOnError of [true, false]) {
+      const rateLimit = { skipOnError, [setting]: setting === "groupId" ? "plain" : true };
+      app.get(`/${setting}/${skipOnError}`, { config: { rateLimit } }, async () => "hello");
+    }
+  const status = async (url: string) => (await app.inject(url)).statusCode;
+  for (const setting of settings)
+    expect([await status(`/${setting}/true`), await status(`/${setting}/false`)]).toEqual([200, 500]);
+  expect(await status("/peek")).toBe(500);
+});
+
+test("a hit that a failing store does not count is @nestjs/throttler's to reject", async () => {
+  const storage = throttlerStorage({ store: failing(), name: "web" });
+  await expect(storage.increment("k", 1000, 1, 0, "short")).rejects.toThrow("gone");
 });
 
 describe.each(STORES)("@nestjs/throttler, with a storage that answers %s", (_, make) => {
   test("a block lasts for blockDuration, is begun once, and ends", async () => {
     const storage = throttlerStorage({ store: make(), name: "nest" });
-    const hit = () => storage.increment("k", 200, 1, 600, "short");
+    const hit = () => storage.increment("k", 200, 1, 6000, "short");
     expect(await hit()).toMatchObject({ totalHits: 1, isBlocked: false, timeToBlockExpire: 0 });
-    expect(await hit()).toMatchObject({ totalHits: 2, isBlocked: true, timeToBlockExpire: 1 });
+    expect(await hit()).toMatchObject({ totalHits: 2, isBlocked: true, timeToBlockExpire: 6 });
     const together = await Promise.all([hit(), hit(), hit()]);
     expect(together.every(({ isBlocked }) => isBlocked)).toBe(true);
-    pass(599);
-    expect((await hit()).isBlocked).toBe(true);
+    pass(2000);
+    expect(await hit()).toMatchObject({ isBlocked: true, timeToBlockExpire: 4 });
+    pass(3999);
+    expect(await hit()).toMatchObject({ isBlocked: true, timeToBlockExpire: 1 });
     pass(1);
     expect((await hit()).isBlocked).toBe(false);
   });
