@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { spend } from "../src/limiter/budget.ts";
 import { statusOf } from "../src/http/index.ts";
 import { type Config, DAY, defineLimits, MINUTE } from "../src/index.ts";
+import { observe } from "../src/observe/index.ts";
 import type { Store } from "../src/stores/contract.ts";
 import { fakeClock } from "../src/testing/clock.ts";
 import { later } from "./middleware/later.ts";
@@ -47,10 +48,14 @@ describe.each<[string, () => Store | undefined]>([
     const { limits, left } = budget(make());
     await limits.charge("perDay", { count: 4900 });
     let ran = false;
-    const spent = await spend(limits, { limits: BOTH, estimate: 500 }, () => {
+    const operations: string[] = [];
+    const observed = observe(limits, ({ operation }) => operations.push(operation));
+    const spent = await spend(observed, { limits: BOTH, estimate: 500 }, () => {
       ran = true;
     });
     expect([spent.ok, ran, await left()]).toEqual([false, false, [1000, 100]]);
+    // Without `wait` nothing is reserved, and so nothing is given back.
+    expect(operations).toEqual(["limitAll", "limitAll"]);
     expect(spent.decided.decisions.map(({ ok }) => ok)).toEqual([true, false]);
   });
 
