@@ -201,13 +201,56 @@ describe("a step", () => {
     expect(adaptive.rate).toBe(50);
   });
 
+  test("counts late requests after a clock that was set back, too", () => {
+    let now = 1_000_000;
+    const adaptive = adaptiveRate({ ...quiet, latency: 300, now: () => now });
+    adaptive.begin();
+    now -= 10 * SECOND;
+    adaptive.begin();
+    now += SECOND;
+    expect(adaptive.rate).toBe(25);
+  });
+
   test("a late request counts once, however it ends", () => {
-    const { adaptive, second } = stepping({ latency: 300, tolerance: 0.5 });
+    const { adaptive, second } = stepping({ latency: 300, tolerance: 0.4 });
+    const late = adaptive.begin(30);
+    expect(second({ good: 2 })).toBe(60);
+    adaptive.begin(30)();
+    late({ failed: true });
+    late({ failed: true });
+    expect(second({})).toBe(70);
+  });
+
+  test("does not count a request that has been in flight for `latency`, and no longer", () => {
+    const { adaptive, clock } = stepping({ latency: 300 });
+    adaptive.begin(30)();
+    clock.advance(700);
+    adaptive.begin();
+    clock.advance(300);
+    expect(adaptive.rate).toBe(60);
+  });
+
+  test("does not increase while no request has ended", () => {
+    const { adaptive, second } = stepping();
+    adaptive.begin(30);
+    expect(second({})).toBe(50);
+  });
+
+  test("has the requests that end in it", () => {
+    const { adaptive, clock } = stepping();
     const done = adaptive.begin();
-    expect(second({ good: 29 })).toBe(60);
+    clock.advance(1500);
     done({ failed: true });
-    done({ failed: true });
-    expect(second({ good: 30 })).toBe(70);
+    clock.advance(SECOND - 1);
+    expect(adaptive.rate).toBe(50);
+    clock.advance(1);
+    expect(adaptive.rate).toBe(25);
+  });
+
+  test("increases by a hundredth of the distance from floor to ceiling by default", () => {
+    const { adaptive, second } = stepping({ increase: undefined, ceiling: 110 });
+    adaptive.begin(30)();
+    expect(second({})).toBe(51);
   });
 
   test("a clock that steps back does not stop it", () => {
