@@ -167,6 +167,34 @@ test("a store that fails while a block begins leaves the request denied", async 
   expect([await send(), await send()]).toEqual([429, 429]);
 });
 
+test.each<[string, (name: string, op: string) => boolean, number]>([
+  ["the store does not count the denial, and no block begins", (name) => name === "api.denials", SECOND],
+  ["the store does not decide whether a block begins, and one does", (name) => name === "api.begins", MINUTE],
+  ["the store does not count the block, and the first length is its length", (name) => name === "api.blocks", MINUTE],
+  ["the store does not block, and the denial is as it was", (name, op) => name === "api" && op === "block", SECOND],
+])("where %s", async (_, fails, retryAfter) => {
+  for (const onStoreError of ["deny", { local: 1 }] as const) {
+    const store = later();
+    const decide = store.decide.bind(store);
+    store.decide = (call, now) =>
+      fails(call.limit.name, call.op) ? Promise.reject(new Error("connection reset")) : decide(call, now);
+    const options = { store, now: () => START, onStoreError, log: false } as const;
+    const limits = defineLimits({ api: { ...BUCKET, capacity: 1 } }, options);
+    const block = { after: 1, for: ["1m", "1h"] } as const;
+    const handler = rateLimit(limits, { name: "api", key: "ann", block }, () => new Response("hello"));
+    await handler(new Request("https://app.example/"));
+    const request = new Request("https://app.example/");
+    expect((await handler(request)).status).toBe(429);
+    expect(decisionOf(request)).toMatchObject({ retryAfter });
+  }
+});
+
+test("a denial names the time at which its request is granted, where that is after the block", async () => {
+  const { send } = limited({ config: { ...BUCKET, capacity: 90 }, more: { count: 90 }, block: { after: 1, for: "1m" } });
+  expect((await send()).status).toBe(200);
+  expect(await send()).toEqual({ status: 429, retryAfter: 90 * SECOND });
+});
+
 test("unblock ends a block", async () => {
   const { limits, denied, send } = limited();
   await denied(3);
@@ -214,6 +242,7 @@ test.each<[unknown, string]>([
   [{ after: 0, for: "1m" }, "`block.after` must be an integer from 1 to 1000000; got 0"],
   [{ after: 1 }, "`block.for` must be"],
   [{ after: 1, for: [] }, "`block.for` must be a length, or an array of 1 to 100 of them"],
+  [{ after: 1, for: Array(101).fill("1m") }, "`block.for` must be a length, or an array of 1 to 100 of them"],
   [{ after: 1, for: ["1m", "soon"] }, "`block.for` must be"],
   [{ after: 1, for: "1m", within: 0 }, "`block.within` must be"],
   [{ after: 1, for: "1m", times: 2 }, "`times` must be absent: block has after, for, within"],
