@@ -190,7 +190,11 @@ test.each<[string, (name: string, op: string) => boolean, number]>([
 });
 
 test("a denial names the time at which its request is granted, where that is after the block", async () => {
-  const { send } = limited({ config: { ...BUCKET, capacity: 90 }, more: { count: 90 }, block: { after: 1, for: "1m" } });
+  const { send } = limited({
+    config: { ...BUCKET, capacity: 90 },
+    more: { count: 90 },
+    block: { after: 1, for: "1m" },
+  });
   expect((await send()).status).toBe(200);
   expect(await send()).toEqual({ status: 429, retryAfter: 90 * SECOND });
 });
