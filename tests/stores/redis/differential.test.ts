@@ -4,28 +4,18 @@
  *
  * TIDEGATE_REDIS_STEPS=5000000 runs more; TIDEGATE_SEED=n runs the steps of a failure again.
  */
-import type { Redis } from "ioredis";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Config } from "tidegate";
 import { type Call, type Decision, Limit, type State } from "tidegate/store";
 import { RedisStore } from "tidegate/redis";
 import { restLike } from "./clients.ts";
+import { client, withServer } from "./fixture.ts";
 import { Random } from "./random.ts";
-import { RedisServer } from "./server.ts";
 
 const STEPS = Number(process.env["TIDEGATE_REDIS_STEPS"] ?? 120_000);
 const SEED = Number(process.env["TIDEGATE_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
-let server: RedisServer;
-let client: Redis;
-beforeAll(async () => {
-  server = await RedisServer.start();
-  client = server.client();
-});
-afterAll(async () => {
-  client.disconnect();
-  await server.stop();
-});
+withServer();
 
 /** A number spread over the magnitudes: whole, fractional, with few bits or with all of them. */
 function amount(random: Random, from: number, to: number): number {

@@ -6,9 +6,8 @@ import { rateLimit } from "express-rate-limit";
 import fastify, { type FastifyInstance } from "fastify";
 import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
-import type { Redis } from "ioredis";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { HOUR, MINUTE, SECOND } from "tidegate";
 import { expressRateLimitStore } from "tidegate/express";
 import { fastifyRateLimitStore } from "tidegate/fastify";
@@ -16,22 +15,12 @@ import { honoRateLimiterStore } from "tidegate/hono";
 import { throttlerStorage } from "tidegate/nest";
 import { redis } from "tidegate/redis";
 import { listen } from "../../../npm/tidegate/test/middleware/handler.ts";
-import { RedisServer } from "./server.ts";
+import { client, withServer } from "./fixture.ts";
 
-let server: RedisServer;
-let client: Redis;
-beforeAll(async () => {
-  server = await RedisServer.start();
-  client = server.client();
-});
-beforeEach(async () => {
-  await client.flushall();
+withServer();
+beforeEach(() => {
   // Of a drop-in a call has the default timeout, which does not pass here, however slow the server is.
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
-});
-afterAll(async () => {
-  client.disconnect();
-  await server.stop();
 });
 
 const repeat = async <T>(times: number, call: () => Promise<T>): Promise<T[]> => {

@@ -11,6 +11,7 @@ import { clustered, type Open, single } from "./clients.ts";
 import { Deadline } from "../../support/deadline.ts";
 import { LossyProxy } from "../../support/proxy.ts";
 import { freePort } from "../../support/ports.ts";
+import { started } from "./fixture.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
 
 setFlagsFromString("--expose-gc");
@@ -28,11 +29,6 @@ interface Subject {
   readonly limiter: Limiter<"load", RedisStore>;
   /** On the same store, with a timeout that only a server that is down can exceed. */
   readonly patient: Limiter<"load", RedisStore>;
-}
-async function started(...args: string[]): Promise<RedisServer> {
-  const server = await RedisServer.start(...args);
-  onTestFinished(() => server.stop());
-  return server;
 }
 
 function subject(open: Open): Subject {

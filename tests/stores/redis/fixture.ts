@@ -1,6 +1,6 @@
 /** One server for a file of tests: empty, with fresh statistics and a new store for each of them. */
 import type { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach } from "vitest";
+import { beforeAll, beforeEach, onTestFinished } from "vitest";
 import { type Call, Limit, type Op } from "tidegate/store";
 import { redis, type RedisStore } from "tidegate/redis";
 import { RedisServer } from "./server.ts";
@@ -19,16 +19,23 @@ export function withServer(): void {
   beforeAll(async () => {
     server = await RedisServer.start();
     client = server.client();
+    return async () => {
+      client.disconnect();
+      await server.stop();
+    };
   });
   beforeEach(async () => {
     await client.flushall();
     await client.config("RESETSTAT");
     store = redis(client);
   });
-  afterAll(async () => {
-    client.disconnect();
-    await server.stop();
-  });
+}
+
+/** A server for the rest of a test. */
+export async function started(...args: string[]): Promise<RedisServer> {
+  const own = await RedisServer.start(...args);
+  onTestFinished(() => own.stop());
+  return own;
 }
 
 /** A token comes back in six minutes: none does while a test runs. */

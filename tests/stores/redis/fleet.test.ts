@@ -2,17 +2,13 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { throttle } from "tidegate/client";
 import { defineLimits } from "tidegate";
 import { redis } from "tidegate/redis";
-import { RedisServer } from "./server.ts";
+import { client, server, withServer } from "./fixture.ts";
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
-afterAll(() => server?.stop());
+withServer();
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
@@ -33,11 +29,11 @@ function within(
 
 test("two clients with queues of their own take turns, and never run more than the policy says", async () => {
   const policy = { kind: "token bucket", rate: 200, period: 1000, capacity: 5 } as const;
-  const clients = [server.client(), server.client()];
+  const other = server.client();
   const began = Date.now();
   const times: number[] = [];
-  const fleet = clients.map((client) => {
-    const limiter = defineLimits({ fleet: policy }, { store: redis(client), timeout: 60_000 });
+  const fleet = [client, other].map((own) => {
+    const limiter = defineLimits({ fleet: policy }, { store: redis(own), timeout: 60_000 });
     return throttle(() => void times.push(Date.now()), { limiter, name: "fleet" });
   });
   const gone = new AbortController();
@@ -54,11 +50,10 @@ test("two clients with queues of their own take turns, and never run more than t
   expect(new Set(await Promise.all(aborted))).toEqual(new Set(["aborted"]));
   expect(times).toHaveLength(120);
   within(times, began, policy);
-  for (const client of clients) client.disconnect();
+  other.disconnect();
 });
 
 test("calls of one client that are aborted give their tokens back to all", async () => {
-  const client = server.client();
   const policy = { kind: "token bucket", rate: 1, period: 3_600_000, capacity: 10 } as const;
   const limiter = defineLimits({ returned: policy }, { store: redis(client), timeout: 60_000 });
   const ask = throttle(() => "ran", { limiter, name: "returned" });
@@ -77,7 +72,6 @@ test("calls of one client that are aborted give their tokens back to all", async
   let value = -20;
   while (value < -0.5) ({ value } = await limiter.getValue("returned"));
   expect(value).toBeCloseTo(0, 1);
-  client.disconnect();
 });
 
 test("the example: three processes share a quota, get all their work done, and stay below it", async () => {

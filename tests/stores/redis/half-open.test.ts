@@ -6,7 +6,7 @@ import { redis } from "tidegate/redis";
 import type { Open } from "./clients.ts";
 import { LossyProxy } from "../../support/proxy.ts";
 import { stallUntilRecovered } from "../half-open.ts";
-import { RedisServer } from "./server.ts";
+import { started } from "./fixture.ts";
 
 const clients: Readonly<Record<string, (port: number) => Promise<Open>>> = {
   ioredis: async (port) => {
@@ -24,8 +24,7 @@ const clients: Readonly<Record<string, (port: number) => Promise<Open>>> = {
 };
 
 test.each(Object.entries(clients))("%s recovers from a half-open connection by its socket timeout", async (_, make) => {
-  const server = await RedisServer.start();
-  onTestFinished(() => server.stop());
+  const server = await started();
   const proxy = await LossyProxy.start(server.port);
   onTestFinished(() => proxy.stop());
   const { client, close } = await make(proxy.port);

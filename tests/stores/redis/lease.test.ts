@@ -2,35 +2,16 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Config, defineLimits } from "tidegate";
 import { redis } from "tidegate/redis";
-import { RedisServer } from "./server.ts";
+import { client, scriptCalls, server, withServer } from "./fixture.ts";
 
 const NODE = fileURLToPath(new URL("./lease-node.mjs", import.meta.url));
 const timeout = 60_000;
 const stock = (capacity: number): Config => ({ kind: "token bucket", rate: 1, period: 2 ** 40, capacity });
 
-let server: RedisServer;
-let probe: Redis;
-beforeAll(async () => {
-  server = await RedisServer.start();
-  probe = server.client();
-});
-beforeEach(async () => {
-  await probe.flushall();
-  await probe.config("RESETSTAT");
-});
-afterAll(async () => {
-  probe.disconnect();
-  await server.stop();
-});
-
-const scriptCalls = async (): Promise<number> => {
-  const stats = await probe.info("commandstats");
-  return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
-};
+withServer();
 
 test("processes on one key grant what there is, to the last token, and one call in a hundred reaches the server", async () => {
   const [capacity, asks, processes] = [30_000, 20_000, 3];
@@ -40,7 +21,7 @@ test("processes on one key grant what there is, to the last token, and one call 
   );
   const calls = await scriptCalls();
   const granted = outputs.reduce((sum, { stdout }) => sum + Number(stdout), 0);
-  const limits = defineLimits({ hot: stock(capacity) }, { store: redis(probe), timeout });
+  const limits = defineLimits({ hot: stock(capacity) }, { store: redis(client), timeout });
   const { value } = await limits.getValue("hot", { key: "everybody's" });
   expect(granted).toBeLessThanOrEqual(capacity);
   expect(Math.floor(granted + value)).toBe(capacity);
@@ -49,8 +30,8 @@ test("processes on one key grant what there is, to the last token, and one call 
 
 test("clients with callers at once get exactly what there is, one key beside another", async () => {
   const clients = Array.from({ length: 3 }, () => server.client());
-  const nodes = clients.map((client) =>
-    defineLimits({ hot: stock(3000) }, { store: redis(client, { lease: { ahead: 50 } }), timeout }),
+  const nodes = clients.map((own) =>
+    defineLimits({ hot: stock(3000) }, { store: redis(own, { lease: { ahead: 50 } }), timeout }),
   );
   const got: Record<string, number> = { a: 0, b: 0 };
   const caller = async (node: (typeof nodes)[number], key: string): Promise<void> => {
@@ -60,10 +41,10 @@ test("clients with callers at once get exactly what there is, one key beside ano
     nodes.flatMap((node) => Array.from({ length: 20 }, (_, i) => caller(node, i % 2 === 0 ? "a" : "b"))),
   );
   await Promise.all(nodes.map((node) => node.release()));
-  const plain = defineLimits({ hot: stock(3000) }, { store: redis(probe), timeout });
+  const plain = defineLimits({ hot: stock(3000) }, { store: redis(client), timeout });
   for (const key of ["a", "b"]) {
     const { value } = await plain.getValue("hot", { key });
     expect(Math.floor((got[key] as number) + value)).toBe(3000);
   }
-  for (const client of clients) client.disconnect();
+  for (const own of clients) own.disconnect();
 });

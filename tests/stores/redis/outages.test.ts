@@ -10,6 +10,7 @@ import { freePort } from "../../support/ports.ts";
 import { busyIsNoOutage } from "../busy.ts";
 import { connectingSuite } from "../connecting.ts";
 import { clustered, type Open, restLike, single } from "./clients.ts";
+import { started } from "./fixture.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
 
 /** A thousandth of a token comes back in a second. */
@@ -33,11 +34,6 @@ async function shortestTrip(call: () => PromiseLike<{ degraded?: true }>): Promi
   return shortest;
 }
 
-async function started(...args: string[]): Promise<RedisServer> {
-  const server = await RedisServer.start(...args);
-  onTestFinished(() => server.stop());
-  return server;
-}
 async function opened(open: Promise<Open>): Promise<Open["client"]> {
   const { client, close } = await open;
   onTestFinished(close);

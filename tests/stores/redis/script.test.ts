@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Limit } from "tidegate/store";
 import { Limit as SourceLimit } from "../../../npm/tidegate/src/limit/limit.ts";
 import { redisKeyOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
@@ -12,23 +12,14 @@ import { Rule } from "../../../npm/tidegate/src/stores/redis/script.ts";
 import type { VectorRequest, VectorStep } from "../../../npm/tidegate/src/testing/vectors.ts";
 import { remove, temporaryFolder } from "../../support/folders.ts";
 import { vectors } from "../vectors.ts";
-import { RedisServer } from "./server.ts";
+import { client, server, store, withServer } from "./fixture.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../../npm/tidegate/src/stores/redis/tidegate.lua", import.meta.url));
+const SOURCE = readFileSync(SCRIPT, "utf8");
 const PYTHON = fileURLToPath(new URL("./languages/redis_py.py", import.meta.url));
 const REDIS_PY = "redis==8.1.0";
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
-// The vectors use the same keys through every client.
-beforeEach(async () => {
-  const probe = server.client();
-  await probe.flushall();
-  probe.disconnect();
-});
-afterAll(() => server?.stop());
+withServer();
 
 /** One call of the script. */
 interface Call {
@@ -161,9 +152,7 @@ describe("redis-cli", () => {
 });
 
 test("an argument that is wrong is an error that names it, and nothing is written", async () => {
-  const probe = server.client();
-  const source = readFileSync(SCRIPT, "utf8");
-  const run = (...args: string[]) => probe.eval(source, 1, "tidegate:api:user", ...args);
+  const run = (...args: string[]) => client.eval(SOURCE, 1, "tidegate:api:user", ...args);
   const good = ["decision", "", "1", "10", "60000", "10", "take", "", "", "1800000000000.9"];
   const bad: [at: number, given: string, message: string][] = [
     [0, "Decision", 'the form of the reply must be decision; got "Decision"'],
@@ -197,10 +186,9 @@ test("an argument that is wrong is an error that names it, and nothing is writte
     await expect(run(...many.with(4, rules))).rejects.toThrow("the number of rules must be an integer");
   }
   await expect(run(...good.slice(0, 5))).rejects.toThrow("capacity must be tokens from 0 to 1099511627776; got none");
-  expect(await probe.dbsize()).toBe(0);
+  expect(await client.dbsize()).toBe(0);
   // A clock with fractions, such as Python's, is floored.
   expect(await run(...good)).toMatchObject({ 0: 1, 1: "9", 2: "1800000000000", 6: "1800000000000" });
-  probe.disconnect();
 });
 
 const python = ["python3", "python"].find((name) => {
@@ -213,45 +201,38 @@ const python = ["python3", "python"].find((name) => {
 if (python === undefined) console.warn("!!! THE SCRIPT IS NOT TESTED FROM PYTHON: apt-get install python3-venv");
 
 test("a clock that is passed in decides with a deadline too, and a run of times has a decision for each", async () => {
-  const probe = server.client();
-  const script = readFileSync(SCRIPT, "utf8");
   const [now, deadline] = ["1000", `${2 ** 52}`];
   const rule = ["4", "10", "1000", "10", "take", "", ""];
-  expect(await probe.eval(script, 1, "k", "decision", deadline, ...rule, now)).toMatchObject({ 0: 1, 1: "6", 6: now });
+  expect(await client.eval(SOURCE, 1, "k", "decision", deadline, ...rule, now)).toMatchObject({ 0: 1, 1: "6", 6: now });
   const run = ["decision", deadline, "many", now, "1", ...rule, "1", "3", "1"];
-  expect(await probe.eval(script, 1, "k", ...run)).toMatchObject([
+  expect(await client.eval(SOURCE, 1, "k", ...run)).toMatchObject([
     { 0: 1, 1: "2" },
     { 0: 0, 1: "2" },
     { 0: 0, 1: "2" },
   ]);
-  probe.disconnect();
 });
 
 test("an argument that is empty is the default, in each form of the reply", async () => {
-  const probe = server.client();
-  const script = readFileSync(SCRIPT, "utf8");
   const defaults = ["take", "", "", ""];
   for (const form of ["decision", "bytes", "text"]) {
     const replies = [];
     for (let given = 0; given <= defaults.length; given++) {
       const args = [form, "", "1", "10", `${2 ** 40}`, "10", ...defaults.slice(0, given)];
-      replies.push(sizeOf(await probe.callBuffer("EVAL", script, "1", `${form} ${given}`, ...args)));
+      replies.push(sizeOf(await client.callBuffer("EVAL", SOURCE, "1", `${form} ${given}`, ...args)));
     }
     expect(new Set(replies).size, `${form}: ${replies.join()}`).toBe(1);
   }
-  probe.disconnect();
 });
 
 /** How many items, or bytes: the clocks in them differ. */
 const sizeOf = (reply: unknown): number => (reply as Buffer | unknown[]).length;
 
 test("members of an all on one key take the sum of their counts, or nothing", async () => {
-  const probe = server.client();
-  const script = readFileSync(SCRIPT, "utf8");
-  const held = (key: string) => probe.eval(script, 1, key, "decision", "", "0", "10", "1000", "10", "", "", "", "5000");
+  const held = (key: string) =>
+    client.eval(SOURCE, 1, key, "decision", "", "0", "10", "1000", "10", "", "", "", "5000");
   const all = (key: string, count: string) => {
     const rule = [count, "10", "1000", "10", "take", "", ""];
-    return probe.eval(script, 2, key, key, "decision", "", "many", "5000", "1", ...rule, "2", "all", "1", "1");
+    return client.eval(SOURCE, 2, key, key, "decision", "", "many", "5000", "1", ...rule, "2", "all", "1", "1");
   };
   expect(await all("much", "6")).toMatchObject([
     { 0: 1, 1: "4" },
@@ -263,7 +244,6 @@ test("members of an all on one key take the sum of their counts, or nothing", as
     { 0: 1, 1: "2" },
   ]);
   expect(await held("some")).toMatchObject({ 1: "2" });
-  probe.disconnect();
 });
 
 describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== "1")("Python, redis-py", () => {
@@ -288,24 +268,17 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
   });
 
   test("a limit is shared with a service in JavaScript, by this server's clock", async () => {
-    const probe = server.client();
-    const { redis } = await import("tidegate/redis");
     const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 2 ** 40 });
     const take = { op: "take", limit, key: "user", count: 3, reserve: false } as const;
-    const store = redis(probe);
     expect((await store.decide(take, undefined)).remaining).toBe(7);
     const args = ["decision", "", "4", "10", `${2 ** 40}`, "10"];
     const [granted, denied] = await run(Array(2).fill({ keys: ["tidegate:api:user"], args }));
     expect(granted?.reply).toMatchObject({ 0: 1 });
     expect(denied?.reply).toMatchObject({ 0: 0 });
     expect(Math.floor((await store.getValue(limit, "user", undefined)).value)).toBe(3);
-    probe.disconnect();
   });
 
   test("the program of the guide grants what there is, and returns how long to wait", async () => {
-    const probe = server.client();
-    await probe.flushall();
-    probe.disconnect();
     const env = { ...process.env, TIDEGATE_LUA: SCRIPT, REDIS_URL: server.url };
     const program = fileURLToPath(new URL("./languages/limit.py", import.meta.url));
     const code = "import limit; print([limit.limit('ada')[0] for _ in range(11)].count(True), limit.limit('ada'))";
@@ -315,8 +288,7 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
   });
 
   test("a key that holds no state is an error, and what has passed its deadline is late", async () => {
-    const probe = server.client();
-    await probe.set("bad", "no state");
+    await client.set("bad", "no state");
     const numbers = ["1", "10", "1000", "10"];
     const [bad, many, late] = await run([
       { keys: ["bad"], args: ["decision", "", ...numbers] },
@@ -329,7 +301,6 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
       { error: expect.stringContaining("another member of the call") },
     ]);
     expect(late?.reply).toMatch(/^late \d{13}$/);
-    expect(await probe.keys("*")).not.toContain("good");
-    probe.disconnect();
+    expect(await client.keys("*")).not.toContain("good");
   });
 });

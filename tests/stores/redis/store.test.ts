@@ -72,14 +72,13 @@ describe("keys", () => {
   });
 
   test("slots are the server's", async () => {
-    const cluster = await RedisServer.start("--cluster-enabled", "yes");
+    await using cluster = await RedisServer.start("--cluster-enabled", "yes");
     const probe = cluster.client();
     const places = [...odd, "{user1000}.following", "foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}"].filter(
       (key) => !/\p{Surrogate}/u.test(key),
     );
     for (const place of places) expect(slotOf(place), place).toBe(await probe.cluster("KEYSLOT", place));
     probe.disconnect();
-    await cluster.stop();
   });
 });
 

@@ -26,8 +26,6 @@ async function granted(open: Open): Promise<number> {
   return each.reduce((sum, one) => sum + one, 0);
 }
 
-/** The vectors with shards describe shards that live apart. */
-
 describe("one server", () => {
   let server: RedisServer;
   let probe: Redis;
@@ -125,13 +123,11 @@ describe("a cluster of three", () => {
 
 describe("behind a sentinel", () => {
   test.each(Object.entries(sentinels))("%s: grants exactly what there is", async (_, make) => {
-    const server = await RedisServer.start();
-    const sentinel = await startSentinel(server.port);
+    await using server = await RedisServer.start();
+    await using sentinel = await startSentinel(server.port);
     const open = await make(sentinel.port);
     expect(await granted(open)).toBe(100);
     open.close();
-    await sentinel.stop();
-    await server.stop();
   });
 });
 

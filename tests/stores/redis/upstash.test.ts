@@ -5,32 +5,23 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Redis as Upstash } from "@upstash/redis";
 import { createClient as createKv } from "@vercel/kv";
-import type { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { redis, type RestRedisLike } from "tidegate/redis";
 import { storeSuite } from "tidegate/testing";
 import { remove, temporaryFolder } from "../../support/folders.ts";
+import { client, server, withServer } from "./fixture.ts";
 import { RestServer } from "./rest.ts";
-import { RedisServer } from "./server.ts";
 
-let server: RedisServer;
+withServer();
 let rest: RestServer;
-let probe: Redis;
 beforeAll(async () => {
-  server = await RedisServer.start();
   rest = await RestServer.start(server.port);
-  probe = server.client();
+  return () => rest.stop();
 });
 beforeEach(async () => {
-  await probe.flushall();
-  await probe.script("FLUSH");
+  await client.script("FLUSH");
   rest.commands.length = 0;
-});
-afterAll(async () => {
-  probe?.disconnect();
-  await rest?.stop();
-  await server?.stop();
 });
 
 const limits = { api: { kind: "token bucket", rate: 10, period: HOUR } } as const;
@@ -46,7 +37,7 @@ const clients: Readonly<Record<string, () => RestRedisLike>> = {
 describe("the contract of a store, through @upstash/redis", () => {
   const connect = clients["@upstash/redis"] as () => RestRedisLike;
   const create = async () => redis(connect(), { rememberDenials: 0 });
-  storeSuite({ test, describe, create, corrupt: () => (id) => probe.set(`tidegate:${id}`, "garbage") });
+  storeSuite({ test, describe, create, corrupt: () => (id) => client.set(`tidegate:${id}`, "garbage") });
 });
 
 describe.each(Object.entries(clients))("%s", (_, connect) => {
@@ -61,7 +52,7 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
       expect(answers.every(({ ok }) => ok)).toBe(true);
       expect(rest.count("eval"), `whole scripts after ${round} rounds`).toBe(round);
       expect((await limiter.getValue("api", { key: "1" })).value).toBeCloseTo(10 - 5 * round, 0);
-      await probe.script("FLUSH");
+      await client.script("FLUSH");
     }
   });
 
@@ -92,7 +83,7 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
   test("sends nothing a second time where an error merely quotes the word", async () => {
     const limiter = defineLimits(limits, { store: create(), timeout: 60_000 });
     expect((await limiter.limit("api")).ok).toBe(true);
-    await probe.config("SET", "maxmemory", "1");
+    await client.config("SET", "maxmemory", "1");
     rest.commands.length = 0;
     try {
       for (const key of ["NOSCRIPT", "Command failed: NOSCRIPT No matching script", '", NOSCRIPT No matching script']) {
@@ -100,21 +91,21 @@ describe.each(Object.entries(clients))("%s", (_, connect) => {
         expect((cause as Error).message).toMatch(/OOM/);
       }
     } finally {
-      await probe.config("SET", "maxmemory", "0");
+      await client.config("SET", "maxmemory", "0");
     }
     expect([rest.count("evalsha"), rest.count("eval")]).toEqual([3, 0]);
   });
 });
 
 test("an error of the REST server is reported without the script", async () => {
-  const client = new Upstash({ url: rest.url, token: "wrong" });
-  const { cause } = await defineLimits(limits, { store: redis(client), timeout: 60_000 }).limit("api");
+  const wrong = new Upstash({ url: rest.url, token: "wrong" });
+  const { cause } = await defineLimits(limits, { store: redis(wrong), timeout: 60_000 }).limit("api");
   expect((cause as Error).message).toBe('redis: take of "api" failed: WRONGPASS');
 });
 
 test("a client without an address fails its calls with that reason, not by their deadline", async () => {
-  const client = new Upstash({ url: "", token: "" });
-  const { cause } = await defineLimits(limits, { store: redis(client), timeout: 60_000 }).limit("api");
+  const nowhere = new Upstash({ url: "", token: "" });
+  const { cause } = await defineLimits(limits, { store: redis(nowhere), timeout: 60_000 }).limit("api");
   expect((cause as Error).message).toMatch(/Failed to parse URL/);
 });
 
@@ -149,7 +140,7 @@ test("the migration page's code grants what there is, to parallel calls and afte
   const statuses = async (user: string) =>
     (await Promise.all(Array.from({ length: 9 }, () => send(user)))).map(({ status }) => status).sort();
   expect(await statuses("ada")).toEqual([...Array(6).fill(200), ...Array(3).fill(429)]);
-  await probe.script("FLUSH");
+  await client.script("FLUSH");
   expect(await Promise.all(["bob", "eve", "kim"].map((user) => statuses(user)))).toEqual(
     Array(3).fill([...Array(6).fill(200), ...Array(3).fill(429)]),
   );
