@@ -1,5 +1,5 @@
 /** The contract of a store on a real MariaDB, through every client. */
-import { createPool, type Pool, type RowDataPacket } from "mysql2/promise";
+import type { RowDataPacket } from "mysql2/promise";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { generalizedUtf8 } from "../../../npm/tidegate/src/engine/utf8.ts";
 import { decodeText } from "../../../npm/tidegate/src/limit/codec.ts";
@@ -7,18 +7,9 @@ import { mysql } from "tidegate/mysql";
 import { storeSuite } from "tidegate/testing";
 import { few } from "../vectors.ts";
 import { clients, type Open } from "./clients.ts";
-import { FAST, Server } from "./server.ts";
+import { withServer } from "./fixture.ts";
 
-let server: Server;
-let admin: Pool;
-beforeAll(async () => {
-  server = await Server.start(...FAST);
-  admin = createPool(server.options);
-});
-afterAll(async () => {
-  await admin?.end();
-  await server?.close();
-});
+const fixture = withServer();
 
 /** Each test has a table of its own. */
 let tests = 0;
@@ -26,7 +17,7 @@ let tests = 0;
 describe.each(["mysql2/promise", "mariadb"] as const)("%s", (name) => {
   let open: Open;
   beforeAll(() => {
-    open = clients[name](server);
+    open = clients[name](fixture.server);
   });
   afterAll(() => open?.close());
 
@@ -37,10 +28,10 @@ describe.each(["mysql2/promise", "mariadb"] as const)("%s", (name) => {
     create: () => mysql(open.client, { table: `t${++tests}` }),
     stored: () => async (identity) => {
       const id = Buffer.from(generalizedUtf8(identity));
-      const [rows] = await admin.query<RowDataPacket[]>(`SELECT state FROM t${tests} WHERE id = ?`, [id]);
+      const [rows] = await fixture.admin.query<RowDataPacket[]>(`SELECT state FROM t${tests} WHERE id = ?`, [id]);
       const state: string | null = rows[0]?.["state"] ?? null;
       return state === null ? null : decodeText(state);
     },
-    corrupt: () => (identity) => admin.query(`UPDATE t${tests} SET state = 'garbage' WHERE id = ?`, [identity]),
+    corrupt: () => (identity) => fixture.admin.query(`UPDATE t${tests} SET state = 'garbage' WHERE id = ?`, [identity]),
   });
 });

@@ -1,10 +1,9 @@
 import { PGlite } from "@electric-sql/pglite";
-import { Pool } from "pg";
+import type { Pool } from "pg";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { migrate, postgres } from "tidegate/postgres";
 import { storeSuite } from "tidegate/testing";
-import { PATIENT } from "./fixture.ts";
-import { type Server, startServer } from "./server.ts";
+import { PATIENT, withServer } from "./fixture.ts";
 import { type Rows, stateOf } from "./stored.ts";
 import { few, vectors } from "../vectors.ts";
 
@@ -12,17 +11,10 @@ const DAMAGE = "UPDATE tidegate.states SET value = 'NaN' WHERE id = convert_to($
 const EMPTY = "DELETE FROM tidegate.states";
 
 describe("PostgreSQL, through pg", () => {
-  let server: Server;
+  const fixture = withServer();
   let pool: Pool;
-  const rows: Rows = async (text, values) => (await pool.query(text, values)).rows;
-  beforeAll(async () => {
-    server = await startServer({ fsync: "off" });
-    pool = new Pool(server.options);
-    await migrate(pool);
-  });
-  afterAll(async () => {
-    await pool?.end();
-    await server?.close();
+  beforeAll(() => {
+    pool = fixture.pool();
   });
   storeSuite({
     test,
@@ -32,8 +24,8 @@ describe("PostgreSQL, through pg", () => {
       await pool.query(EMPTY);
       return postgres(pool, PATIENT);
     },
-    stored: () => (identity) => stateOf(rows, identity),
-    corrupt: () => (identity) => rows(DAMAGE, [identity]),
+    stored: () => (identity) => stateOf(fixture.rows, identity),
+    corrupt: () => (identity) => fixture.rows(DAMAGE, [identity]),
   });
 });
 
