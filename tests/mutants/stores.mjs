@@ -11,6 +11,7 @@ const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`)
 const [swap, attempt, trips, waiting] = ["swap", "swap/attempt", "swap/trips", "swap/waiting"].map((file) =>
   of(`${file}.ts`, ...unit("swap", "swap-time", "swap-load")),
 );
+const batches = of("swap/batches.ts", ...unit("swap"));
 const combined = (find, replace) => ({
   file: "npm/tidegate/src/limit/combined.ts",
   find,
@@ -61,9 +62,19 @@ export const STORES = [
   kv("for (const call of calls) refuse(call.limit, call.reserve);", ""),
   kv("LEAST_TTL + Math.ceil", "Math.ceil"),
   kv(", MOST_TTL);", ", Infinity);"),
-  swap("if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);", ""),
-  swap(" && open.length < MOST_CALLS", ""),
-  swap("if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);", ""),
+  batches("hasRoom(open, call) ? open : undefined", "false ? open : undefined"),
+  batches("another === undefined && ", ""),
+  batches("if (batch.calls.length >= MOST_CALLS) return false;", ""),
+  batches("more === 0 || ", ""),
+  batches("return more === 0 || batch.states + more <= MOST_STATES;", "return true;"),
+  batches("sum + limit.policy.shards", "sum + 1"),
+  batches("ids.has(call.ids[i] as string) ? sum : ", ""),
+  batches("      batch.hasBegun = true;\n", ""),
+  batches("for (const ended of batch.before) await ended;", ""),
+  batches(
+    "for (const one of before) if (one !== batch) batch.before.add(one.ended);",
+    "if (joined === undefined) for (const one of before) batch.before.add(one.ended);",
+  ),
   waiting("if (deadline.at > by)", "if (deadline.at >= by)"),
   swap("calls = this.#worthwhile(calls);", "calls = inTime(calls, performance.now(), NOT_SENT);"),
   swap("this.#next.length > 0 && ", "false && "),
@@ -115,13 +126,9 @@ export const STORES = [
     "firstDeadline(this.#calls, this.#until)",
   ),
   swap("calls = calls.slice(outcome.ends.length);", "calls = [];"),
-  swap("this.#attempt(ids, calls, until)", "this.#attempt(ids, batch, until)"),
+  swap("this.#attempt(calls, until)", "this.#attempt(batch, until)"),
   attempt("comparesAll === true", "false"),
   attempt("if (isWritten) return undefined;", "return undefined;"),
-  swap(
-    "this.#turns.run(ids, () => this.#place(() => this.#step(ids, batch)))",
-    "this.#place(() => this.#step(ids, batch))",
-  ),
   swap("MOST_STEPS = 128", "MOST_STEPS = 1000"),
   swap("    else next();\n", ""),
 

@@ -5,6 +5,9 @@ import { shardingBy } from "../src/limit/shards.ts";
 import { SLACK } from "../src/stores/steps.ts";
 import { bucket, call, limit, NOW, other, parts, table } from "./swap-table.ts";
 
+/** Calls on a key that all have, and on one of their own. */
+const both = (key: string) => [call(), { ...call("take", key), limit: other }];
+
 test("concurrent calls on a key share one read and one write; the next call has its own", async () => {
   const { store, reads, changes, rows } = table();
   const all = await Promise.all(Array.from({ length: 12 }, () => store.decide(call(), NOW)));
@@ -150,6 +153,46 @@ test("a burst on many keys has 128 steps under way, and each that ends begins an
   expect((await store.decide(call("take", "after"), NOW)).ok).toBe(true);
 });
 
+test("concurrent calls of limitAll that have a key in common share one read and one write, all or nothing", async () => {
+  const { store, reads, changes, rows } = table();
+  const all = await Promise.all(Array.from({ length: 12 }, (_, i) => store.decideAll(both(`${i}`), NOW)));
+  expect(all.map(({ ok }) => ok)).toEqual([...Array(10).fill(true), false, false]);
+  expect([reads.length, changes.length]).toEqual([1, 1]);
+  expect(rows.get("one:k")).toBe(`0 ${NOW}`);
+  expect([rows.get("other:9"), rows.get("other:10")]).toEqual([`9 ${NOW}`, undefined]);
+});
+
+test.each([
+  ["rows", undefined, 99],
+  ["rows of 2 shards each", shardingBy(() => 0), 49],
+])("a step that calls of limitAll share has at most 100 %s", async (_, sharding, most) => {
+  const { store, changes } = table({ sharding });
+  const calls = Array.from({ length: most + 1 }, (_, i) =>
+    store.decideAll([call("charge"), { ...call("take", `${i}`), limit: sharding === undefined ? other : parts }], NOW),
+  );
+  expect((await Promise.all(calls)).every(({ ok }) => ok)).toBe(true);
+  expect(changes).toHaveLength(2);
+});
+
+test("a call on the keys of two steps that are still to begin is in one after both", async () => {
+  const { store, reads } = table();
+  const calls = [call("take", "a"), call("take", "b")];
+  const [a, b] = calls.map((one) => store.decide(one, NOW));
+  const after = store.decideAll(calls, NOW);
+  const last = store.decide(call("take", "b"), NOW);
+  expect((await Promise.all([a, b, last])).map((decision) => decision?.value)).toEqual([9, 9, 7]);
+  expect((await after).decisions.map(({ value }) => value)).toEqual([8, 8]);
+  expect(reads).toEqual([["one:a"], ["one:b"], ["one:a", "one:b"]]);
+});
+
+test("a row that is no state fails those calls of limitAll alone that are on it", async () => {
+  const { store, rows } = table();
+  rows.set("other:1", "garbage");
+  const all = await Promise.allSettled(["0", "1", "2"].map((key) => store.decideAll(both(key), NOW)));
+  expect(all.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(rows.get("one:k")).toBe(`8 ${NOW}`);
+});
+
 test("a step waits for those before it on its keys", async () => {
   const begun: string[] = [];
   const ends: (() => void)[] = [];
@@ -165,15 +208,45 @@ test("a step waits for those before it on its keys", async () => {
   await turn();
   const both = store.decideAll([call(), { ...call(), limit: other }], NOW);
   await turn();
+  expect(begun).toEqual(["one:k"]);
+  ends.shift()?.();
+  expect((await first).ok).toBe(true);
+  await turn();
   const last = store.decide({ ...call(), limit: other }, NOW);
   await turn();
-  expect(begun).toEqual(["one:k"]);
-  for (const one of [first, both, last]) {
-    ends.shift()?.();
-    expect((await one).ok).toBe(true);
-    await turn();
-  }
+  expect(begun).toEqual(["one:k", "one:k,other:k"]);
+  ends.shift()?.();
+  expect((await both).ok).toBe(true);
+  await turn();
+  ends.shift()?.();
+  expect((await last).ok).toBe(true);
   expect(begun).toEqual(["one:k", "one:k,other:k", "other:k"]);
+});
+
+test("a call that joins a step makes it wait for those under way on its keys", async () => {
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const { store, database } = table();
+  const { read } = database;
+  database.read = async (ids, until) => {
+    begun.push(ids.join());
+    await new Promise<void>((resolve) => ends.push(resolve));
+    return read(ids, until);
+  };
+  const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+  const calls = [call(), call("take", "own")];
+  const first = calls.map((one) => store.decide(one, NOW));
+  await turn();
+  const next = [store.decide(call(), NOW), store.decideAll(calls, NOW)];
+  ends.shift()?.();
+  await first[0];
+  await turn();
+  expect(begun).toEqual(["one:k", "one:own"]);
+  ends.shift()?.();
+  await turn();
+  ends.shift()?.();
+  expect((await Promise.all(next)).every(({ ok }) => ok)).toBe(true);
+  expect(begun).toEqual(["one:k", "one:own", "one:k,one:own"]);
 });
 
 test("a step that lost is repeated on what is stored then", async () => {

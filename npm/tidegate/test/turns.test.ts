@@ -138,6 +138,8 @@ test.each(["a transaction", "compare-and-swap"])(
       { store, log: false },
     );
     const first = limits.limit("held", { key: "k" });
+    // Its step has begun.
+    await vi.advanceTimersByTimeAsync(0);
     const both = [
       { name: "held", key: "k" },
       { name: "quick", key: "k" },

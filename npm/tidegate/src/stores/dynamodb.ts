@@ -61,7 +61,7 @@ const BUSY =
 
 /**
  * A store in a DynamoDB table: a consistent `GetItem` and, where something is taken, a conditional `PutItem` for a batch
- * of calls on a key. `limitAll` is one `TransactGetItems` and one `TransactWriteItems`.
+ * of calls on a key. With `limitAll` it is one `TransactGetItems` and one `TransactWriteItems`.
  *
  * ```ts
  * import { DynamoDB } from "@aws-sdk/client-dynamodb";

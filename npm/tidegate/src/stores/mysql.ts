@@ -48,7 +48,7 @@ const CLOCK = "UNIX_TIMESTAMP(SYSDATE(6))";
 const REFUSE = "EXP(SYSDATE())";
 
 /**
- * A store in a MySQL or MariaDB database. A batch of calls on a key, or a `limitAll`, is one `SELECT` and, where something
+ * A store in a MySQL or MariaDB database. A batch of calls that share keys, `limitAll` too, is one `SELECT` and, where something
  * is taken, one conditional `INSERT … ON DUPLICATE KEY UPDATE`. The first call creates the table.
  *
  * ```ts

@@ -35,8 +35,8 @@ export type SqliteLike = SyncSqlite | LibSqlClient | D1Like;
 export type SqliteOptions = TableOptions;
 
 /**
- * A store in a SQLite database. A batch of calls on a key, or a `limitAll`, is one `SELECT` and, where something is taken,
- * one conditional `INSERT … ON CONFLICT`. The first call creates the table.
+ * A store in a SQLite database. A batch of calls that share keys, `limitAll` too, is one `SELECT` and, where something is
+ * taken, one conditional `INSERT … ON CONFLICT`. The first call creates the table.
  *
  * ```ts
  * import { DatabaseSync } from "node:sqlite";

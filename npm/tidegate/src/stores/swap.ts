@@ -1,7 +1,8 @@
 /**
  * The base of stores whose database compares and swaps: read, decide here, write if nothing has changed meanwhile. Where
- * another process was faster, all of it is done again. Calls of this process on one limit and key that are made while a
- * step is out share the next one. That reads once, decides on the calls one after another, and writes once.
+ * another process was faster, all of it is done again. Calls of this process that have a limit and key in common share a
+ * step: those that are made while one is out share the next. It reads once, decides on the calls one after another, and
+ * writes once.
  */
 import { messageOf, readable } from "../limit/errors.ts";
 import { overdueTimers } from "../limit/steady.ts";
@@ -9,14 +10,13 @@ import type { AsyncStore } from "./contract.ts";
 import { idsOf, KeyError } from "./failure.ts";
 import { type Run, storeOf } from "./steps.ts";
 import { Attempt, type End } from "./swap/attempt.ts";
+import { Batches } from "./swap/batches.ts";
 import type { Swappable } from "./swap/database.ts";
 import { Trips, type TripsByKind } from "./swap/trips.ts";
 import { firstDeadline, inTime, type Until, type Waiting } from "./swap/waiting.ts";
-import { LITTLE_TIME, NOT_SENT, Turns, whyLate, within } from "./turns.ts";
+import { LITTLE_TIME, NOT_SENT, whyLate, within } from "./turns.ts";
 
 const STEP_TIMEOUT = 10_000;
-/** Most calls of a step: until it has decided on them, the process does nothing else. */
-const MOST_CALLS = 1000;
 /**
  * Most steps under way. A client sends in order: without this bound all reads of a burst on many keys come before its first
  * write. Then all of them are late, instead of the last ones.
@@ -40,9 +40,7 @@ export function swapping<Version>(database: Swappable<Version>): Run {
 
 class Swaps<Version> {
   readonly #database: Swappable<Version>;
-  readonly #turns = new Turns();
-  /** Batches whose step is still to begin, by identity. */
-  readonly #open = new Map<string, Waiting[]>();
+  readonly #batches = new Batches((calls, begin) => this.#place(() => this.#step(calls, begin)));
   readonly #trips: TripsByKind = { read: new Trips(), write: new Trips() };
   #underWay = 0;
   /** Steps that begin when others end. */
@@ -54,17 +52,10 @@ class Swaps<Version> {
 
   readonly run: Run = (targets, now, deadline, body) =>
     new Promise((resolve, reject) => {
-      const ids = idsOf(targets);
       const due = deadline ?? { at: Infinity };
       due.why = NOT_SENT;
       const since = performance.now();
-      const call = { body, now, deadline: due, since, resolve, reject };
-      const [id] = ids;
-      const open = ids.length === 1 ? this.#open.get(id as string) : undefined;
-      if (open !== undefined && open.length < MOST_CALLS) return void open.push(call);
-      const batch = [call];
-      if (ids.length === 1) this.#open.set(id as string, batch);
-      void this.#turns.run(ids, () => this.#place(() => this.#step(ids, batch)));
+      this.#batches.add({ targets, ids: idsOf(targets), body, now, deadline: due, since, resolve, reject });
     });
 
   async #place(step: () => Promise<void>): Promise<void> {
@@ -76,10 +67,8 @@ class Swaps<Version> {
     else next();
   }
 
-  async #step(ids: readonly string[], batch: readonly Waiting[]): Promise<void> {
-    // Calls of the same turn join.
-    await undefined;
-    if (this.#open.get(ids[0] as string) === batch) this.#open.delete(ids[0] as string);
+  async #step(batch: readonly Waiting[], begin: () => void): Promise<void> {
+    begin();
     await overdueTimers(Math.min(...batch.map(({ deadline }) => deadline.at)));
     const began = performance.now();
     for (const { deadline, since } of inTime(batch, began, NOT_SENT)) deadline.why = whyLate(deadline, since);
@@ -90,7 +79,7 @@ class Swaps<Version> {
       for (const { deadline, reject } of batch) reject(deadline.why ?? error);
     };
     try {
-      await within(until.at - began, this.#attempts(ids, batch, until), late, until);
+      await within(until.at - began, this.#attempts(batch, until), late, until);
     } catch (error) {
       // Its client, its server or the store itself ended a request at the deadline, which may have moved since. Why it took
       // so long is the cause.
@@ -118,7 +107,7 @@ class Swaps<Version> {
     return isLoaded || left.some(({ deadline }) => deadline.at > enough) ? inTime(left, enough, LITTLE_TIME) : left;
   }
 
-  async #attempts(ids: readonly string[], batch: readonly Waiting[], until: Until): Promise<void> {
+  async #attempts(batch: readonly Waiting[], until: Until): Promise<void> {
     let calls = batch;
     let refusals = 0;
     for (;;) {
@@ -126,7 +115,7 @@ class Swaps<Version> {
       calls = this.#worthwhile(calls);
       // Every caller has been answered: what is taken now would be lost.
       if (calls.length === 0) return;
-      const outcome = await this.#attempt(ids, calls, until);
+      const outcome = await this.#attempt(calls, until);
       if ("refused" in outcome) {
         await pauseAfter(++refusals, outcome.refused, calls, until);
       } else {
@@ -138,10 +127,10 @@ class Swaps<Version> {
   }
 
   /** Rejects where another attempt would fail, too. */
-  async #attempt(ids: readonly string[], calls: readonly Waiting[], until: Until): Promise<Outcome> {
+  async #attempt(calls: readonly Waiting[], until: Until): Promise<Outcome> {
     try {
       const attempt = new Attempt(this.#database, calls, until, this.#trips);
-      const ends = await attempt.decide(ids);
+      const ends = await attempt.decide();
       const refused = await attempt.write();
       return refused === undefined ? { ends } : { refused };
     } catch (thrown) {

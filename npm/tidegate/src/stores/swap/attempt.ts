@@ -49,7 +49,8 @@ export class Attempt<Version> implements Transaction {
    * Decides on the calls in order, and returns how they end once this is written. Where the process is slow, it decides on
    * the first calls alone, so that the rest of their time is left for the write.
    */
-  async decide(ids: readonly string[]): Promise<End[]> {
+  async decide(): Promise<End[]> {
+    const ids = [...new Set(this.#calls.flatMap((call) => call.ids))];
     if (ids.length > 1 && this.#database.sharding === undefined) await this.#load(ids);
     const ends: End[] = [];
     /** When it stops deciding: half of the time that is left after the first call, whose step reads. */

@@ -1,9 +1,13 @@
 /** The calls that a step decides on, and until when they wait. */
 import type { Deadline } from "../contract.ts";
+import type { Target } from "../failure.ts";
 import type { Steps } from "../steps.ts";
 
 /** A call that is not answered yet. */
 export interface Waiting {
+  readonly targets: readonly Target[];
+  /** Of the targets, in their order. */
+  readonly ids: readonly string[];
   readonly body: (steps: Steps) => Promise<unknown>;
   readonly now: number | undefined;
   readonly deadline: NonNullable<Deadline>;
