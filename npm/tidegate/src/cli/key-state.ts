@@ -1,5 +1,6 @@
 /** The state of one key, for people and for programs. */
 import type { Config, Decision, Limiter, Store } from "../index.ts";
+import { DAY, HOUR, MINUTE, SECOND } from "../limit/duration.ts";
 import type { KeyValues } from "../policies/target.ts";
 
 /** The state of one key. Times are epoch ms of the store's clock. */
@@ -58,10 +59,10 @@ export async function readState(
 }
 
 const UNITS = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["min", 60_000],
-  ["s", 1000],
+  ["d", DAY],
+  ["h", HOUR],
+  ["min", MINUTE],
+  ["s", SECOND],
 ] as const;
 
 /** A time in its two largest units: `14 min 3 s`. */

@@ -3,8 +3,7 @@ import { check } from "./commands/check.ts";
 import { headers } from "./commands/headers.ts";
 import { migrate } from "./commands/migrate.ts";
 import { operations } from "./commands/operate.ts";
-import { replay } from "./commands/replay.ts";
-import { serve } from "./commands/serve.ts";
+import { replay, serve } from "./commands/packages.ts";
 import { top } from "./commands/top.ts";
 
 /** Every command, in the order of the help. */

@@ -2,6 +2,7 @@
 import { MAX_COUNT } from "../../engine/generated/bounds.ts";
 import type { Limiter } from "../../limiter/limiter.ts";
 import type { Answer } from "../../limiter/options.ts";
+import { MINUTE } from "../../limit/duration.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { MemoryStore } from "../../stores/memory.ts";
 import type { Store } from "../../stores/contract.ts";
@@ -94,13 +95,11 @@ export interface LocalHitStore extends HitStore<MemoryStore> {
   resetAll(): void;
 }
 
-/** The window of the other packages where none is set. */
-const MINUTE = 60_000;
-
 function hitStore<S extends Store>(options: HitOptions<S>, peer: string): HitStore<S> {
   const counter = new HitCounter(options, peer);
   const local = options.store === undefined;
   let given: number | undefined;
+  // The window of the other packages where none is set.
   let period = MINUTE;
   const resetAll = (): void => counter.forgetAll();
   return {
