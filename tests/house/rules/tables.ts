@@ -36,19 +36,14 @@ function everyEntryHasItsFile(tree: Tree): string[] {
   });
 }
 
-/** Stores and adapters are entries; parts that they share are in no table. */
+/** Stores and adapters are entries; only an entry has `@module`. */
 function everyStoreAndAdapterIsAnEntry(tree: Tree): string[] {
   const names = new Set(
     Object.values(exportsOf(tree)).map((target) => (typeof target === "string" ? target : target.default)),
   );
-  const parts = /\/(index|contract|memory|steps|swap|transactional|record|spread|turns|server-clock|addon-store)\.ts$/;
-  const isStore = (path: string, text: string): boolean =>
-    /^npm\/tidegate\/src\/stores\/[\w-]+\.ts$/.test(path) && !parts.test(path) && /@module/.test(text);
-  const isAdapter = (path: string, text: string): boolean =>
-    /^npm\/tidegate\/src\/middleware\/[\w-]+\.ts$/.test(path) && /@module/.test(text);
-  return [...tree].flatMap(([path, text]) => {
-    if (!isStore(path, text) && !isAdapter(path, text)) return [];
-    const built = path.replace(SOURCE, "./dist/").replace(/\.ts$/, ".js");
+  return matching(tree, /^npm\/tidegate\/src\/(stores|middleware)\/[\w-]+\.ts$/).flatMap(([path, text]) => {
+    if (!text.includes("@module")) return [];
+    const built = path.replace(SOURCE, "./dist/").replace(/(\/index)?\.ts$/, ".js");
     return names.has(built) ? [] : [`${path} is no entry of ${PACKAGE}`];
   });
 }
