@@ -75,3 +75,12 @@ test("of a message of megabytes, such as that of an ORM which has all values of 
   expect(line.length).toBeLessThan(3000);
   expect(logged).toMatch(/^Failed query: x{1900,2100}…$/);
 });
+
+test("a key of a client writes no line of its own into a log, and no sequence that a terminal obeys", async () => {
+  const key = "ann\n\u001b[2J\u009b2J\u007f\u2028\u2029\u202eeve\u2066\ud800";
+  const error = vi.fn();
+  const store = behind(() => Promise.reject(new Error("down")), "rows");
+  await defineLimits(configs, { store, log: { error, info: () => {} } }).limit("one", { key });
+  const shown = String.raw`take of "one:ann\n\u001b[2J\u009b2J\u007f\u2028\u2029\u202eeve\u2066\ud800" failed`;
+  expect(error.mock.calls[0]?.[0]).toContain(shown);
+});

@@ -106,6 +106,13 @@ export class InputError extends Error {
   }
 }
 
+/** What a terminal or a viewer of logs obeys, and JSON leaves as it is: controls, ends of lines, and directions of writing. */
+const OBEYED = /[\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g;
+
+/** A text that has a client's key, as JSON of visible characters. */
+const quoted = (text: string): string =>
+  JSON.stringify(text).replace(OBEYED, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /** What a {@link StoreError} is about. */
 export interface StoreErrorDetails {
   /** The store's name, such as `"redis"`. */
@@ -137,7 +144,7 @@ export class StoreError extends Error {
 
   constructor(what: string, details: StoreErrorDetails) {
     const { store, operation, identity, cause, scope = "store" } = details;
-    super(`${store}: ${operation} of ${JSON.stringify(identity)} failed: ${shortened(what)}`, { cause });
+    super(`${store}: ${operation} of ${quoted(identity)} failed: ${shortened(what)}`, { cause });
     this.store = store;
     this.operation = operation;
     this.identity = identity;
