@@ -129,6 +129,8 @@ export const STORES = [
   swap("this.#attempt(calls, until)", "this.#attempt(batch, until)"),
   attempt("comparesAll === true", "false"),
   attempt("if (isWritten) return undefined;", "return undefined;"),
+  swap("return this.#apart(calls, outcome.unread, until);", "throw outcome.unread;"),
+  swap("attempt.isSent) throw error", "false) throw error"),
   swap("MOST_STEPS = 128", "MOST_STEPS = 1000"),
   swap("    else next();\n", ""),
 

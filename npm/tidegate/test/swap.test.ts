@@ -174,6 +174,13 @@ test.each([
   expect(changes).toHaveLength(2);
 });
 
+test("calls on the same keys share a step, however many these are", async () => {
+  const { store, changes } = table();
+  const calls = Array.from({ length: 101 }, (_, i) => call("take", `${i}`));
+  await Promise.all([store.decideAll(calls, NOW), store.decideAll(calls, NOW)]);
+  expect(changes).toHaveLength(1);
+});
+
 test("a call on the keys of two steps that are still to begin is in one after both", async () => {
   const { store, reads } = table();
   const calls = [call("take", "a"), call("take", "b")];
@@ -191,6 +198,34 @@ test("a row that is no state fails those calls of limitAll alone that are on it"
   const all = await Promise.allSettled(["0", "1", "2"].map((key) => store.decideAll(both(key), NOW)));
   expect(all.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   expect(rows.get("one:k")).toBe(`8 ${NOW}`);
+});
+
+test("a read that fails for the keys of some calls that share a step fails those alone; a write is not repeated", async () => {
+  const { store, database, rows } = table();
+  const { read } = database;
+  database.read = async (ids, until) => {
+    // As a MongoDB that has no transactions.
+    if (ids.length > 1) throw new Error("not permitted");
+    return read(ids, until);
+  };
+  const all = await Promise.allSettled([
+    store.decide(call(), NOW),
+    store.decideAll(both("own"), NOW),
+    store.decide(call(), NOW),
+  ]);
+  expect(all.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(rows.get("one:k")).toBe(`8 ${NOW}`);
+  database.read = read;
+  const { swap } = database;
+  let swaps = 0;
+  database.swap = async (...write) => {
+    swaps++;
+    await swap(...write);
+    throw new Error("the connection ended");
+  };
+  const unanswered = [store.decide(call(), NOW), store.decideAll(both("own"), NOW)];
+  expect((await Promise.allSettled(unanswered)).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect([swaps, rows.get("one:k"), rows.get("other:own")]).toEqual([1, `6 ${NOW}`, `9 ${NOW}`]);
 });
 
 test("a step waits for those before it on its keys", async () => {

@@ -81,10 +81,7 @@ class Swaps<Version> {
     try {
       await within(until.at - began, this.#attempts(batch, until), late, until);
     } catch (error) {
-      // Its client, its server or the store itself ended a request at the deadline, which may have moved since. Why it took
-      // so long is the cause.
-      const isAborted = (error as { name?: unknown } | undefined)?.name === "AbortError";
-      if (isAborted || performance.now() > until.at - TIMER_EARLY) return late();
+      if (isLate(error, until)) return late();
       for (const { reject } of batch) reject(error);
     }
   }
@@ -116,6 +113,7 @@ class Swaps<Version> {
       // Every caller has been answered: what is taken now would be lost.
       if (calls.length === 0) return;
       const outcome = await this.#attempt(calls, until);
+      if ("unread" in outcome) return this.#apart(calls, outcome.unread, until);
       if ("refused" in outcome) {
         await pauseAfter(++refusals, outcome.refused, calls, until);
       } else {
@@ -126,17 +124,33 @@ class Swaps<Version> {
     }
   }
 
-  /** Rejects where another attempt would fail, too. */
+  /** After a read that failed, perhaps for the keys of some of these calls: those on the same keys have attempts of their own. */
+  async #apart(calls: readonly Waiting[], failure: unknown, until: Until): Promise<void> {
+    const alike = new Map<string, Waiting[]>();
+    for (const call of calls) alike.set(call.ids.join("\0"), [...(alike.get(call.ids.join("\0")) ?? []), call]);
+    if (alike.size === 1) throw failure;
+    for (const some of alike.values()) {
+      try {
+        await this.#attempts(some, until);
+      } catch (error) {
+        if (isLate(error, until)) throw error;
+        for (const { reject } of some) reject(error);
+      }
+    }
+  }
+
+  /** Rejects where a write failed, which may have been carried out. */
   async #attempt(calls: readonly Waiting[], until: Until): Promise<Outcome> {
+    const attempt = new Attempt(this.#database, calls, until, this.#trips);
     try {
-      const attempt = new Attempt(this.#database, calls, until, this.#trips);
       const ends = await attempt.decide();
       const refused = await attempt.write();
       return refused === undefined ? { ends } : { refused };
     } catch (thrown) {
       const error = readable(thrown);
       const busy = this.#database.busy?.(error);
-      if (busy === undefined) throw error;
+      if (busy === undefined && attempt.isSent) throw error;
+      if (busy === undefined) return { unread: error };
       return {
         refused: busy === "entries" && !(error instanceof KeyError) ? new KeyError(messageOf(error), true) : error,
       };
@@ -144,8 +158,18 @@ class Swaps<Version> {
   }
 }
 
-/** What an attempt came to: how the calls that it decided on end, or why nothing was written, though another may succeed. */
-type Outcome = { readonly ends: readonly End[] } | { readonly refused: unknown };
+/**
+ * What an attempt came to: how the calls that it decided on end, why nothing was written, though another may succeed, or why
+ * nothing could be read.
+ */
+type Outcome = { readonly ends: readonly End[] } | { readonly refused: unknown } | { readonly unread: unknown };
+
+/**
+ * Whether this ended at the deadline, which may have moved since: its client, its server or the store itself ended a request.
+ * Why it took so long is the cause then.
+ */
+const isLate = (error: unknown, until: Until): boolean =>
+  (error as { name?: unknown } | undefined)?.name === "AbortError" || performance.now() > until.at - TIMER_EARLY;
 
 /** Sets why the calls are not stored yet, and pauses. Rejects where no time is left for another attempt. */
 async function pauseAfter(refusals: number, failure: unknown, calls: readonly Waiting[], until: Until): Promise<void> {

@@ -176,7 +176,7 @@ test("skipOnError lets requests through where the store fails", async () => {
     global: false,
     store: fastifyRateLimitStore({ store: failing(), name: "web" }),
   });
-  const peek = app.createRateLimit({ continueExceeding: true });
+  const peek = app.createRateLimit({ continueExceeding: true } as object);
   app.get("/peek", { config: { rateLimit: false } }, (request) => peek(request, { increment: false }));
   const settings = ["groupId", "continueExceeding", "exponentialBackoff"];
   for (const setting of settings)

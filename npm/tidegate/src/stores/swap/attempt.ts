@@ -19,6 +19,8 @@ export class Attempt<Version> implements Transaction {
   readonly #seen = new Map<string, Entry<Version>>();
   readonly #writes = new Map<string, Write>();
   #reads = 0;
+  /** Whether its write was sent. */
+  isSent: boolean = false;
   /** The error of the read that failed. */
   #lost: { readonly error: unknown } | undefined;
 
@@ -89,6 +91,7 @@ export class Attempt<Version> implements Transaction {
     const ids = new Set([...this.#seen.keys(), ...this.#writes.keys()]);
     const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
     const sent = performance.now();
+    this.isSent = true;
     const isWritten = await this.#database.swap(changes, { until: this.#until.at, first });
     this.#trips.write.add(sent);
     if (isWritten) return undefined;
