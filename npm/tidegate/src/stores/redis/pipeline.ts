@@ -291,6 +291,9 @@ const MISSING_SCRIPT = /^(?:NOSCRIPT(?: |$)|NoScriptError: )/;
 const OF_KEYS =
   /^(?:(?:MOVED|ASK|TRYAGAIN) |(?:Moved|Ask|TryAgain): |(?:NOPERM |PermissionDenied: ).*\baccess (?:a key|one of the keys))/;
 
+/** The user's ACL withholds a command or a key, also inside the script. */
+const WITHHELD = /^(?:NOPERM |PermissionDenied: )|can't run this command|ACL failure/;
+
 const signals = (message: string, code: RegExp): boolean => code.test(message.replace(WORDS_OF_CLIENT, ""));
 
 /** What a key holds is not a state. It is never taken for a fresh key. */
@@ -309,7 +312,11 @@ function fail({ requests, reject }: Entry, cause: unknown): void {
   const operation = (requests[0] as Request).rule.op;
   const identity = idsOf(requests).join(", ");
   const reported = messageOf(cause);
-  const message = TOO_OLD.test(reported) ? `the server must be Redis 6.2 or newer (${reported})` : reported;
+  let message = reported;
+  if (TOO_OLD.test(reported)) message = `the server must be Redis 6.2 or newer (${reported})`;
+  if (signals(reported, WITHHELD)) {
+    message = `${reported}; its ACL needs +evalsha +eval +time +get +set +del on the store's keys`;
+  }
   const scope = cause instanceof KeyError || signals(message, OF_KEYS) ? "key" : "store";
   reject(
     cause instanceof StoreError ? cause : new StoreError(message, { store: STORE, operation, identity, cause, scope }),
