@@ -34,6 +34,17 @@ const hostile: [string, string][] = [
 ];
 
 test.each([
+  ["a table", "CREATE TABLE taken.states (id text PRIMARY KEY, body text)"],
+  ["a function", "CREATE FUNCTION taken.version() RETURNS text LANGUAGE sql AS $$ SELECT 'v2' $$"],
+])("migrate on a schema that has %s of another program names the schema and the option", async (_, made) => {
+  await fixture.rows(`CREATE SCHEMA taken; ${made}`);
+  await expect(migrate(fixture.pool(), { schema: "taken" })).rejects.toThrow(
+    /^tidegate: the schema taken holds something of another program \(.+\): set the option schema to another name$/,
+  );
+  await fixture.rows("DROP SCHEMA taken CASCADE");
+});
+
+test.each([
   ["on", "on"],
   ["off", "off"],
 ])(

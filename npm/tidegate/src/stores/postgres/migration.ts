@@ -92,6 +92,8 @@ ELSIF present > ${VERSION} THEN
   RAISE EXCEPTION 'tidegate: the schema has version %, and this package has ${VERSION}: update the package', present;
 END IF;
 ${body}
+EXCEPTION WHEN undefined_function OR undefined_column OR datatype_mismatch OR invalid_function_definition OR invalid_text_representation THEN
+  RAISE EXCEPTION 'tidegate: the schema % holds something of another program (%): set the option schema to another name', ${text}, SQLERRM;
 END ${outer};
 `;
 }
