@@ -1,7 +1,7 @@
 /** A role that only decides, with the GRANTs of the guide: no default privileges help it. */
 import { readFileSync } from "node:fs";
 import { Client } from "pg";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
@@ -41,6 +41,24 @@ test("a role without the GRANTs: the error names what it may not do", async () =
     message: expect.stringContaining("permission denied for schema tidegate"),
     cause: { code: "42501" },
   });
+});
+
+test("a role that may not delete: one warning that the table grows, and calls go on", async () => {
+  await fixture.rows(`CREATE ROLE keeper LOGIN; GRANT USAGE ON SCHEMA tidegate TO keeper;
+    GRANT EXECUTE ON ALL ROUTINES IN SCHEMA tidegate TO keeper;
+    GRANT SELECT, INSERT, UPDATE ON tidegate.states TO keeper`);
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  // Each call that makes a row cleans up.
+  vi.spyOn(Math, "random").mockReturnValue(0);
+  const store = fixture.store({}, { user: "keeper" });
+  const limit = stock("role", 10);
+  for (let i = 0; i < 20; i++) expect((await store.decide(take(limit, `kept${i}`))).ok).toBe(true);
+  await vi.waitUntil(() => warn.mock.calls.length > 0, 10_000);
+  for (let i = 20; i < 40; i++) expect((await store.decide(take(limit, `kept${i}`))).ok).toBe(true);
+  const message =
+    "tidegate: full rows are not deleted, so the table grows: permission denied for table states; the role needs";
+  expect(warn.mock.calls).toEqual([[expect.stringContaining(message)]]);
+  vi.restoreAllMocks();
 });
 
 test("a table with row-level security: the error names it, where rows cannot be written and where they are hidden", async () => {

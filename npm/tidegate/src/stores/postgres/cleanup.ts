@@ -4,6 +4,7 @@ import { numberError } from "../../limit/config.ts";
 import { ANY, checkTable, integerFrom } from "../../limit/checks.ts";
 import { LONGEST_TIMER } from "../../limit/duration.ts";
 import { type Send, statement } from "./client.ts";
+import { faultOf } from "./fault.ts";
 import { byteaOf } from "./statements.ts";
 
 /** Settings of {@link PostgresStore.purge}. */
@@ -17,6 +18,7 @@ export interface PurgeOptions {
 const OPTIONS = { slice: integerFrom("an integer from 1 to 1000000", 1, 1_000_000), now: ANY };
 /** One in so many calls that make a row cleans up, and looks at so many rows: four for each row that is made. */
 const ONE_IN = 128;
+const MISSING_RIGHTS = "42501";
 const SLICE = 512;
 
 /** Looks at one slice of the table, from a bytea on; returns how many rows it deleted, and where to continue. */
@@ -49,6 +51,7 @@ export class Cleanup {
   readonly #timeout: number;
   #after: string | undefined;
   #running = false;
+  #warned = false;
 
   constructor(send: Send, schema: string, timeout: number) {
     this.#send = send;
@@ -56,7 +59,7 @@ export class Cleanup {
     this.#timeout = timeout;
   }
 
-  /** Notes that a row was made under this id. An error is ignored: a later call cleans up. */
+  /** Notes that a row was made under this id. An error is ignored, as a later call cleans up; missing rights are a warning, once. */
   async created(id: string): Promise<void> {
     if (this.#running || Math.random() >= 1 / ONE_IN) return;
     this.#running = true;
@@ -64,7 +67,11 @@ export class Cleanup {
       const after = this.#after ?? byteaOf(id);
       const { next } = await purgeSlice(this.#send, this.#schema, SLICE, after, this.#timeout);
       this.#after = next ?? "";
-    } catch {
+    } catch (error) {
+      const { code, message } = faultOf(error, this.#schema);
+      if (code !== MISSING_RIGHTS || this.#warned) return;
+      this.#warned = true;
+      console.warn(`tidegate: full rows are not deleted, so the table grows: ${message}`);
     } finally {
       this.#running = false;
     }
