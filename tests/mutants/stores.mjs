@@ -39,6 +39,8 @@ const expiry = luaTested("store", "whatever wrote it, a key expires when it is f
 const argument = luaTested("script", "an argument that is wrong is an error that names it");
 const passedIn = luaTested("script", "a clock that is passed in decides with a deadline too");
 const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
+const migration = postgres("migration.ts", "migration");
+const cleanup = postgres("cleanup.ts", "roles");
 
 const sql = (file, test, name = "sql") =>
   of(`postgres/schema/${file}.sql`, `tests/stores/postgres/${name}.test.ts::${test}`);
@@ -237,7 +239,12 @@ export const STORES = [
   redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),
   redis("pipeline.ts", "cluster")("entries.length > 1 && signals(message, OF_KEYS)", "false"),
   redis("pipeline.ts", "store", "faults")("/^(?:NOSCRIPT(?: |$)|", "/(?:NOSCRIPT|"),
-  redis("pipeline.ts", "outages")("|PermissionDenied: )", " )"),
+  redis("pipeline.ts", "outages")("|PermissionDenied: ).*", " ).*"),
+  redis("pipeline.ts", "store")("|can't run this command|ACL failure", ""),
+  migration("undefined_function OR ", ""),
+  migration(" OR invalid_text_representation", ""),
+  cleanup("code !== MISSING_RIGHTS || ", "true || "),
+  cleanup("this.#warned = true;", ""),
   redis("pipeline.ts", "outages")("|(?:Moved|Ask|TryAgain): ", ""),
   redis("pipeline.ts", "outages")("(?:Too many Cluster redirections\\. Last error: )?", ""),
   redis("denials.ts", "denials")(" || sentAt <= (this.#returnedAt.get(hashOf(key)) ?? -Infinity)", ""),
