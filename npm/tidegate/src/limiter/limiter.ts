@@ -95,7 +95,7 @@ export function grantedOrThrow(store: Store, name: string, decision: Decision): 
 export class Limiter<N extends string = string, S extends Store = Store> {
   /** Where state lives. */
   readonly store: S;
-  /** The names of the defined limits. */
+  /** The names of the defined limits. Their type is `(typeof limits.names)[number]`. */
   readonly names: readonly N[];
   readonly #limits: ReadonlyMap<string, Limit>;
   /** The store behind the layers that handle its failures, and leases. */
