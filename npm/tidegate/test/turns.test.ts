@@ -159,32 +159,17 @@ test.each(["a transaction", "compare-and-swap"])(
   },
 );
 
-test("a call that waited for most of its time, and then has no answer, fails alone", async () => {
+test.each([
+  ["most of its time", "fails alone", 120, "key", "no answer in the time earlier calls left"],
+  ["less than half of it", "is a failure of the store", 20, "store", "no answer within 200 ms"],
+] as const)("a call that waited for %s, and then has no answer, %s", async (_, _fails, waited, scope, why) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   const transaction = () => new Promise<never>(() => {});
   const config = { ...bucket, timeout: 200 };
   const limits = defineLimits({ held: config }, { store: transactional({ name: "rows", transaction }), log: false });
-  const first = limits.limit("held", { key: "k", config: { ...config, timeout: 120 } });
+  const first = limits.limit("held", { key: "k", config: { ...config, timeout: waited } });
   const second = limits.limit("held", { key: "k" });
   await vi.advanceTimersByTimeAsync(200);
   expect((await first).cause).toMatchObject({ scope: "store" });
-  expect((await second).cause).toMatchObject({
-    scope: "key",
-    message: expect.stringContaining("no answer in the time earlier calls left"),
-  });
-});
-
-test("a call that waited, and then has no answer, is a failure of the store", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-  const transaction = () => new Promise<never>(() => {});
-  const config = { ...bucket, timeout: 200 };
-  const limits = defineLimits({ held: config }, { store: transactional({ name: "rows", transaction }), log: false });
-  const first = limits.limit("held", { key: "k", config: { ...config, timeout: 20 } });
-  const second = limits.limit("held", { key: "k" });
-  await vi.advanceTimersByTimeAsync(200);
-  expect((await first).cause).toMatchObject({ scope: "store" });
-  expect((await second).cause).toMatchObject({
-    scope: "store",
-    message: expect.stringContaining("no answer within 200 ms"),
-  });
+  expect((await second).cause).toMatchObject({ scope, message: expect.stringContaining(why) });
 });

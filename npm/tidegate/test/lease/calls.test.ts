@@ -16,8 +16,6 @@ async function leased(key?: string): Promise<{ world: World; node: ReturnType<Wo
   return { world, node };
 }
 
-const inHand = (world: World): number => world.lent - world.granted;
-
 test("a denial comes from the store: it counts the leased tokens, and its retryAt is when both suffice", async () => {
   const { world, node } = await leased();
   const all = await node.limit("hot", { count: 91 });
@@ -151,7 +149,7 @@ test("reset drops the leased tokens too: the limit is exactly full", async () =>
 
 test("an inline config has its own lease; another config of the name gives back first", async () => {
   const { world, node } = await leased();
-  const held = inHand(world);
+  const held = world.unspent;
   expect(held).toBeGreaterThan(0);
   await node.limit("hot", { config: { ...config, rate: 50, capacity: 100 } });
   await world.settle();
@@ -194,7 +192,7 @@ test("tokens return that calls lease while earlier ones return", async () => {
   await world.pass(20);
   await released;
   expect(world.granted).toBeGreaterThan(100);
-  expect(inHand(world)).toBe(0);
+  expect(world.unspent).toBe(0);
 });
 
 test("tokens return of a refill that starts when the one ends that release waits for", async () => {
@@ -212,7 +210,7 @@ test("tokens return of a refill that starts when the one ends that release waits
 
 test("during an outage leased tokens are spent, then onStoreError decides; afterwards the store is used again", async () => {
   const { world, node } = await leased();
-  const held = inHand(world);
+  const held = world.unspent;
   world.down = true;
   for (let i = 0; i < held; i++) expect(await world.limit(node)).toMatchObject({ ok: true });
   expect(await world.limit(node)).toMatchObject({ ok: false, degraded: true });

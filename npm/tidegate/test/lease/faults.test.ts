@@ -1,16 +1,9 @@
 /** Leases while stores fail, nodes die, clocks differ, and other operations interleave: no token is granted twice, and no request starves. */
 import { expect, test, vi } from "vitest";
-import { type Config, type Decision, defineLimits, memory } from "../../src/index.ts";
+import { type Decision, defineLimits, HOUR, memory } from "../../src/index.ts";
 import type { Call } from "../../src/stores/contract.ts";
 import { transactional } from "../../src/stores/index.ts";
-import { World } from "./world.ts";
-
-const HOUR = 3_600_000;
-/** Refills too slowly to matter in these tests. */
-const still = (capacity: number): Config => ({ kind: "token bucket", rate: 1, period: HOUR, capacity });
-
-/** Tokens that no store step has taken back and no request was granted. */
-const unspent = (world: World): number => world.lent - world.granted;
+import { still, World } from "./world.ts";
 
 test("a store that fails in mid-refill: leased tokens are spent, the rest is decided by onStoreError", async () => {
   const world = new World(still(100), () => 1);
@@ -19,7 +12,7 @@ test("a store that fails in mid-refill: leased tokens are spent, the rest is dec
     void world.limit(node);
     await world.pass(3);
   }
-  const held = unspent(world);
+  const held = world.unspent;
   expect(held).toBeGreaterThan(0);
   const answers: Decision[] = [];
   const burst = Array.from({ length: 40 }, () => world.limit(node).then((decision) => answers.push(decision)));
@@ -32,7 +25,7 @@ test("a store that fails in mid-refill: leased tokens are spent, the rest is dec
   world.clock.advance(100);
   void world.limit(node);
   await world.pass(5);
-  expect(unspent(world)).toBeGreaterThanOrEqual(0);
+  expect(world.unspent).toBeGreaterThanOrEqual(0);
 });
 
 test("a burst of 256 requests of counts larger than the lease is granted exactly what there was", async () => {
@@ -81,7 +74,7 @@ test("after release, requests that still wait for a refill leave no leased token
     void world.limit(node, { count: 300 });
     void node.release();
     await world.pass(20);
-    expect([delay, unspent(world)]).toEqual([delay, 0]);
+    expect([delay, world.unspent]).toEqual([delay, 0]);
   }
 });
 

@@ -72,7 +72,7 @@ test("the tokens of a crashed node refill with time, and no more than those", as
   const config = bucket(1000);
   const world = new World(config, () => 1);
   await load(world, 100, [[world.node(), 5]]);
-  const lost = world.lent - world.granted;
+  const lost = world.unspent;
   expect(lost).toBeGreaterThan(0);
   // At most half of the store's tokens is leased in one step.
   expect(lost).toBeLessThanOrEqual(500);

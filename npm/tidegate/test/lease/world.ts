@@ -1,6 +1,6 @@
 /** Nodes, a store and the network between them, on one clock that a test moves. */
 import type { LimitOptions } from "../../src/limiter/options.ts";
-import { type Config, defineLimits, type Decision, type LeaseOptions, memory } from "../../src/index.ts";
+import { type Config, defineLimits, type Decision, HOUR, type LeaseOptions, memory } from "../../src/index.ts";
 import type { AsyncStore, Call } from "../../src/stores/contract.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
@@ -12,6 +12,9 @@ function node(store: AsyncStore, config: Config, now: () => number) {
 }
 
 const START = 1_000_000;
+
+/** Refills too slowly to matter in a test. */
+export const still = (capacity: number): Config => ({ kind: "token bucket", rate: 1, period: HOUR, capacity });
 
 export class World {
   readonly clock = fakeClock(START);
@@ -78,6 +81,11 @@ export class World {
 
   get granted(): number {
     return this.grants.reduce((sum, [, count]) => sum + count, 0);
+  }
+
+  /** Tokens that no store step has taken back and no request was granted. */
+  get unspent(): number {
+    return this.lent - this.granted;
   }
 
   /** Lets everything run that needs no clock. */
