@@ -142,6 +142,7 @@ const MISTAKES: readonly (readonly [
   ["/v1/decide", { name: "api", key: "1", count: -1 }, "count", COUNT, -1],
   ["/v1/decide", { name: "api", key: "1", count: "1" }, "count", COUNT, "1"],
   ["/v1/decide", { name: "api", key: "1", cost: 1 }, "cost", "absent: there is no such field", 1],
+  ["/v1/decide", { name: "api", key: "1", cost: 1, price: 2 }, "cost", "absent: there is no such field", 1],
   ["/v1/decide", { name: "api", key: "1", reserve: 1 }, "reserve", "true or false", 1],
   ["/v1/decide", { request: {} }, "request.address", "an IP address, because a rule reads ip:address"],
   ["/v1/decide", { request: { address: "10.0.0.1:80" } }, "request.address", /^an IP address/, "10.0.0.1:80"],
@@ -190,6 +191,14 @@ describe("a mistake in a request", () => {
     expect([status, body.field, body.value]).toEqual([400, "count", "a value nested too deeply…"]);
   });
 
+  test("a value is shown in at most 200 characters", async () => {
+    const shown = async (length: number) => {
+      const count = "x".repeat(length - '""'.length);
+      return (await service.post("/v1/decide", { name: "api", key: "1", count })).body.value;
+    };
+    expect([await shown(200), await shown(201)]).toEqual(["x".repeat(198), `"${"x".repeat(199)}…`]);
+  });
+
   test("the remedy of a wrong key names the three ways to send one", async () => {
     const { body } = await service.post("/v1/decide", { name: "shared", key: "k1" });
     const ways =
@@ -207,15 +216,19 @@ describe("a mistake in a request", () => {
     const body = JSON.stringify({ name: "shared" });
     const plain = await service.request("/v1/decide", { method: "POST", body });
     expect([plain.status, plain.body.detail]).toEqual([415, expect.stringContaining("Content-Type: application/json")]);
-    const headers = { "content-type": "application/jsonlines" };
-    expect((await service.request("/v1/decide", { method: "POST", body, headers })).status).toBe(415);
+    for (const type of ["application/jsonlines", "text/plain; application/json"]) {
+      const headers = { "content-type": type };
+      expect((await service.request("/v1/decide", { method: "POST", body, headers })).status).toBe(415);
+    }
   });
 
   test("a compressed body is refused by name: its bytes are no JSON", async () => {
-    const headers = { "content-type": "application/json", "content-encoding": "gzip" };
     const body = gzipSync(JSON.stringify({ name: "shared" }));
-    const packed = await service.request("/v1/decide", { method: "POST", headers, body });
-    expect([packed.status, packed.body.detail]).toEqual([415, expect.stringContaining("Content-Encoding: gzip")]);
+    for (const encoding of ["gzip", "gzip, identity", "identity, gzip"]) {
+      const headers = { "content-type": "application/json", "content-encoding": encoding };
+      const packed = await service.request("/v1/decide", { method: "POST", headers, body });
+      expect([packed.status, packed.body.detail]).toEqual([415, expect.stringContaining(`Encoding: ${encoding})`)]);
+    }
     const plain = { "content-type": "application/json", "content-encoding": "identity" };
     const options = { method: "POST", headers: plain, body: JSON.stringify({ name: "shared" }) };
     expect((await service.request("/v1/check", options)).status).toBe(200);
