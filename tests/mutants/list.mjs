@@ -115,6 +115,26 @@ const LIST = [
   one("middleware/drop-in/hits.ts", "hitKey(key, String(period))", 'hitKey(key, "")', ...NAMES),
   one("middleware/drop-in/algebra.ts", ', start: "first request"', "", "middleware/drop-in-windows.test.ts"),
   one("middleware/drop-in/throttler.ts", "if (begun.ok)", "if (!begun.ok)", "middleware/drop-in-windows.test.ts"),
+  one(
+    "middleware/drop-in/throttler.ts",
+    "      if (all.degraded === true) throw all.cause;\n",
+    "",
+    "middleware/drop-in.test.ts",
+  ),
+  one(
+    "middleware/drop-in/throttler.ts",
+    "wait = -blocking.value;",
+    "wait = blocking.value;",
+    "middleware/drop-in.test.ts",
+  ),
+  one(
+    "middleware/drop-in/stretched.ts",
+    "    if (all.degraded === true) throw all.cause;\n    const [hits, over, block] = all.decisions as [Decision, Decision, Decision];\n    if (all.ok)",
+    "    const [hits, over, block] = all.decisions as [Decision, Decision, Decision];\n    if (all.ok)",
+    "middleware/drop-in.test.ts",
+  ),
+  one("middleware/drop-in/stretched.ts", "Math.max(-hits.value, 0)", "0", "middleware/drop-in-windows.test.ts"),
+  one("middleware/drop-in/stretched.ts", "max + MAX_COUNT - over.value", "max", "middleware/drop-in-windows.test.ts"),
   one("limiter/resilience.ts", "Math.min(least, limit", "Math.max(least, limit", "resilience.test.ts"),
   one("limiter/resilience.ts", "    if (isInputError(cause)) throw cause;\n", "", "resilience.test.ts"),
   one(
