@@ -47,7 +47,7 @@ describe("concurrent", () => {
     expect(await Promise.all(calls)).toEqual([0, 1000, 2000, 3000, 4000]);
   });
 
-  test("an abort while waiting for a place ends the wait", async () => {
+  test("an abort before or while waiting for a place ends the wait", async () => {
     const one = semaphore(1);
     const release = await one.acquire();
     const gone = new AbortController();
@@ -55,8 +55,10 @@ describe("concurrent", () => {
     const next = one.acquire();
     gone.abort(new Error("enough"));
     await expect(waiting).rejects.toThrow("enough");
+    await expect(one.acquire({ signal: gone.signal })).rejects.toThrow("enough");
     release();
     (await next)();
+    await expect(one.acquire({ signal: gone.signal })).rejects.toThrow("enough");
     expect(one.held).toBe(0);
   });
 
