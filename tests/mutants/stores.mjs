@@ -95,7 +95,10 @@ export const STORES = [
   swap("Math.max(...batch.map", "Math.min(...batch.map"),
   swap("Math.min(limit, Math.max", "Math.max(0, Math.max"),
   swap("?? STEP_TIMEOUT", "?? 2 * STEP_TIMEOUT"),
-  swap("if (busy === undefined) throw error;", ""),
+  swap(
+    "if (busy === undefined && attempt.isSent) throw error;\n      if (busy === undefined) return { unread: error };",
+    "",
+  ),
   swap('busy === "entries" && !(error instanceof KeyError)', "false"),
   swap('busy === "entries" && !(error instanceof KeyError)', "true"),
   swap(
