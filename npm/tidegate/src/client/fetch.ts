@@ -1,5 +1,5 @@
 /** A `fetch` that waits for tokens, and for the limits that servers report. */
-import { type Check, check, FLAG, FUNCTION, msOf, STRING } from "../limit/checks.ts";
+import { type Check, check, FLAG, FUNCTION, msOf, SIGNAL, STRING } from "../limit/checks.ts";
 import { TOKENS } from "../limit/tokens.ts";
 import { jitter as spread, MAX_JITTER_MS } from "../limit/jitter.ts";
 import { notify } from "../limit/notify.ts";
@@ -75,6 +75,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   async function send(input: Input, init: Init | undefined, facts: Facts): Promise<Response> {
     hostFetch(); // throws before a token is taken
     const { url, signal } = facts;
+    if (signal !== undefined) check("signal", signal, SIGNAL);
     const key = keyOf === "origin" ? url.origin : check("key", keyOf(url, init), STRING);
     const count = typeof countOf === "function" ? check("count", countOf(url, init), TOKENS) : countOf;
     const queue = queues.get(key);

@@ -57,8 +57,9 @@ export const STRING: Check = { expects: "a string", accepts: (value) => typeof v
 export const SIGNAL: Check = {
   expects: "an AbortSignal",
   accepts: (value) => {
-    const { aborted, addEventListener } = (value ?? {}) as Partial<AbortSignal>;
-    return typeof aborted === "boolean" && typeof addEventListener === "function";
+    const { aborted, addEventListener, removeEventListener } = (value ?? {}) as Partial<AbortSignal>;
+    const methods = [addEventListener, removeEventListener];
+    return typeof aborted === "boolean" && methods.every((method) => typeof method === "function");
   },
 };
 /** For an option that is checked where it is used. */

@@ -131,4 +131,18 @@ describe("a mistake", () => {
   test("no URL is refused as the host's fetch refuses it", async () => {
     await expect(createFetch()(null as never)).rejects.toThrow("Invalid URL");
   });
+
+  const half = { aborted: false, addEventListener: () => {} };
+  test.each([new AbortController(), half, 5, "aborted"])(
+    "a signal that is none is refused, and the requests behind it are sent: %j",
+    async (signal) => {
+      const limit = { kind: "token bucket", rate: 1, period: SECOND, capacity: 1 } as const;
+      const { clock, fetch, times } = serving(200, {}, { limit });
+      const first = fetch(URL_);
+      await expect(fetch(URL_, { signal: signal as never })).rejects.toThrow("`signal` must be an AbortSignal; got ");
+      const second = fetch(URL_);
+      await clock.pass(SECOND);
+      expect([(await first).status, (await second).status, times]).toEqual([200, 200, [0, 1000]]);
+    },
+  );
 });
