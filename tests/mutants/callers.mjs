@@ -104,6 +104,7 @@ export const CALLERS = [
   one("client/fetch.ts", "Math.max(...resets)", "Math.min(...resets)", FETCH),
   one("client/fetch.ts", "Math.min(MAX_JITTER_MS, Math.max(0, longest - wait))", "MAX_JITTER_MS", EXTREMES),
   one("client/fetch.ts", 'check("idempotent", idempotent(url, init), FLAG)', "idempotent(url, init)", EXTREMES),
+  one("client/fetch.ts", 'if (signal !== undefined) check("signal", signal, SIGNAL);', "", EXTREMES),
   one("client/restraint.ts", "Math.min(left, MAX_COUNT)", "left", EXTREMES),
   one("client/restraint.ts", "Math.min(Math.ceil(resetAfter), MAX_COUNT)", "Math.ceil(resetAfter)", EXTREMES),
   one("client/rate-limit-fields.ts", "NUMBER = /^\\d{1,15}(?:", "NUMBER = /^\\d+(?:", EXTREMES),
