@@ -45,6 +45,9 @@ test("calls that differ only in an argument's type, or in `this`, are not shared
   void one.load("x");
   void other.load("x");
   expect(ends).toHaveLength(12);
+  const alone = load.call(null, "y");
+  ends[12]?.("end");
+  expect(await alone).toBe("y: end");
 });
 
 test("calls with equal keys are shared; without `key`, object arguments are refused", async () => {
@@ -53,7 +56,8 @@ test("calls with equal keys are shared; without `key`, object arguments are refu
   void load({ id: "a", seen: 1 });
   void load({ id: "a", seen: 2 });
   expect(ends).toHaveLength(1);
-  await expect(singleFlight(fn)({})).rejects.toThrow("`key` must be given, where an argument is neither a string");
+  for (const arg of [{}, () => 1, Symbol("a")])
+    await expect(singleFlight(fn)(arg)).rejects.toThrow("`key` must be given, where an argument is neither a string");
   await expect(singleFlight(fn, { key: () => 1 as never })("a")).rejects.toThrow("`key` must be a string; got 1");
   expect(() => singleFlight(1 as never)).toThrow("`fn` must be a function");
 });
