@@ -168,6 +168,7 @@ export const CALLERS = [
   one("client/fetch-request.ts", "document?.baseURI ?? ", "", RETRIES),
   one("client/semaphore.ts", "        this.#waiting.delete(attempt);\n", "", SEMAPHORE),
   one("client/semaphore.ts", "      if (held) this.release();", "      this.release();", SEMAPHORE),
+  one("client/semaphore.ts", "    throwIfAborted(signal);\n", "", SEMAPHORE),
   one("client/single-flight.ts", "      ofOwner.delete(key);\n", "", SINGLE),
   one("client/streams.ts", "abort: (reason) => writer.abort(reason),", "", STREAMS),
   one("client/streams.ts", "at += size)", "at += bytes.byteLength)", STREAMS),

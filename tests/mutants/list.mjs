@@ -110,6 +110,8 @@ const LIST = [
   one("stores/turns.ts", "steadyNow() >= deadline.at", "false", ...TURNS),
   one("stores/spread.ts", "this.#now, undefined).#giveToAll", "this.#now, this.#deadline).#giveToAll", ...SPREAD),
   one("stores/spread.ts", "        taken.clear();\n", "", ...SPREAD),
+  one("stores/spread.ts", "if (round > ROUNDS) return", "return", ...SPREAD),
+  one("stores/spread.ts", "reserved: after.value < 0", "reserved: true", ...SPREAD),
   one("stores/spread.ts", "      await this.#giveParts([...parts]).catch(() => {});\n", "", ...SPREAD),
   one("stores/spread.ts", "if (failed !== undefined) throw failed.reason;", "", ...SPREAD),
   one("middleware/drop-in/hits.ts", "hitKey(key, String(period))", 'hitKey(key, "")', ...NAMES),

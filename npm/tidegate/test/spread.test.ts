@@ -30,7 +30,7 @@ describe("a last token that rounding makes slightly smaller", () => {
 
   test("can be taken once", async () => {
     const shards = apart(last);
-    expect((await take(shards, 1)).ok).toBe(true);
+    expect(await take(shards, 1)).toMatchObject({ ok: true, reserved: false });
     expect((await take(shards, 1e-9)).ok).toBe(false);
   });
 
@@ -74,8 +74,8 @@ function store(hook: (op: Op, step: number, held: State[]) => void) {
       return { before, decision, now };
     },
   };
-  const call = (op: Op, count: number, deadline?: Deadline) =>
-    decide(shards, { op, limit, key: undefined, count, reserve: false }, NOW, deadline);
+  const call = (op: Op, count: number, deadline?: Deadline, reserve = false) =>
+    decide(shards, { op, limit, key: undefined, count, reserve }, NOW, deadline);
   const take = (count: number, deadline?: Deadline) => call("take", count, deadline);
   const sum = () => held.reduce((total, { value }) => total + value, 0);
   return { call, take, sum, held };
@@ -85,6 +85,16 @@ test("a charge takes an equal part from each shard", async () => {
   const { call, held } = store(() => {});
   expect(await call("charge", 12)).toMatchObject({ ok: true, value: 12 });
   expect(held.map(({ value }) => value)).toEqual(Array(SHARDS).fill(1.5));
+});
+
+test("a count beyond what all shards hold is reserved", async () => {
+  const { call } = store(() => {});
+  expect(await call("take", 30, undefined, true)).toMatchObject({ ok: true, reserved: true, value: -6 });
+});
+
+test("a call from which others always take what it has seen may try again in a millisecond", async () => {
+  const { take } = store((op, _, held) => held.fill({ value: op === "check" ? 3 : 0, ts: NOW }));
+  expect(await take(20)).toMatchObject({ ok: false, reserved: false, retryAt: NOW + 1, retryAfter: 1 });
 });
 
 test("what a shard has no room for, because another caller gave to it meanwhile, goes to the others", async () => {
@@ -144,7 +154,8 @@ describe("a call that takes parts of several shards and then gives them back", (
       if (step === 1) held[7] = { value: 0, ts: NOW };
       if (step === SHARDS + 1) for (const shard of [3, 4, 5, 6]) held[shard] = { value: 0, ts: NOW };
     });
-    expect((await take(20)).ok).toBe(false);
+    // It looks at the shards again: one of 20 tokens is missing, and the five that are not full refill 15 an hour.
+    expect(await take(20)).toMatchObject({ ok: false, retryAfter: 240_000 });
     expect(sum()).toBeCloseTo(3 * 3 + 4 * 2.5, 9);
   });
 
