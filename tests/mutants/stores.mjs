@@ -9,9 +9,9 @@ const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.t
 const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);
 
 const [swap, attempt, trips, waiting] = ["swap", "swap/attempt", "swap/trips", "swap/waiting"].map((file) =>
-  of(`${file}.ts`, ...unit("swap", "swap-time", "swap-load")),
+  of(`${file}.ts`, ...unit("swap", "swap-shared", "swap-time", "swap-load")),
 );
-const batches = of("swap/batches.ts", ...unit("swap"));
+const batches = of("swap/batches.ts", ...unit("swap", "swap-shared"));
 const combined = (find, replace) => ({
   file: "npm/tidegate/src/limit/combined.ts",
   find,
@@ -64,19 +64,17 @@ export const STORES = [
   kv("for (const call of calls) refuse(call.limit, call.reserve);", ""),
   kv("LEAST_TTL + Math.ceil", "Math.ceil"),
   kv(", MOST_TTL);", ", Infinity);"),
-  batches("hasRoom(open, call) ? open : undefined", "false ? open : undefined"),
-  batches("another === undefined && ", ""),
+  batches("hasRoom(batch, call));", "false);"),
+  batches("!batch.hasBegun && ", ""),
+  batches(" && isAfter(batch, last)", ""),
+  batches("|| batch.before.has(other.ended)", ""),
   batches("if (batch.calls.length >= MOST_CALLS) return false;", ""),
   batches("more === 0 || ", ""),
   batches("return more === 0 || batch.states + more <= MOST_STATES;", "return true;"),
   batches("sum + limit.policy.shards", "sum + 1"),
   batches("ids.has(call.ids[i] as string) ? sum : ", ""),
   batches("      batch.hasBegun = true;\n", ""),
-  batches("for (const ended of batch.before) await ended;", ""),
-  batches(
-    "for (const one of before) if (one !== batch) batch.before.add(one.ended);",
-    "if (joined === undefined) for (const one of before) batch.before.add(one.ended);",
-  ),
+  batches("await Promise.all(batch.before);", ""),
   waiting("if (deadline.at > by)", "if (deadline.at >= by)"),
   swap("calls = this.#worthwhile(calls);", "calls = inTime(calls, performance.now(), NOT_SENT);"),
   swap("this.#next.length > 0 && ", "false && "),

@@ -258,32 +258,6 @@ test("a step waits for those before it on its keys", async () => {
   expect(begun).toEqual(["one:k", "one:k,other:k", "other:k"]);
 });
 
-test("a call that joins a step makes it wait for those under way on its keys", async () => {
-  const begun: string[] = [];
-  const ends: (() => void)[] = [];
-  const { store, database } = table();
-  const { read } = database;
-  database.read = async (ids, until) => {
-    begun.push(ids.join());
-    await new Promise<void>((resolve) => ends.push(resolve));
-    return read(ids, until);
-  };
-  const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
-  const calls = [call(), call("take", "own")];
-  const first = calls.map((one) => store.decide(one, NOW));
-  await turn();
-  const next = [store.decide(call(), NOW), store.decideAll(calls, NOW)];
-  ends.shift()?.();
-  await first[0];
-  await turn();
-  expect(begun).toEqual(["one:k", "one:own"]);
-  ends.shift()?.();
-  await turn();
-  ends.shift()?.();
-  expect((await Promise.all(next)).every(({ ok }) => ok)).toBe(true);
-  expect(begun).toEqual(["one:k", "one:own", "one:k,one:own"]);
-});
-
 test("a step that lost is repeated on what is stored then", async () => {
   const { store, rows, reads, database } = table();
   const { swap } = database;

@@ -12,14 +12,15 @@ interface Batch {
   readonly ids: Set<string>;
   states: number;
   hasBegun: boolean;
-  /** Ends of those that it waits for. Each is older, or had begun when a call joined, so that no two wait for each other. */
-  readonly before: Set<Promise<void> | undefined>;
+  /** Ends of those that it waits for, all of them older: no two wait for each other. */
+  readonly before: ReadonlySet<Promise<void> | undefined>;
   ended?: Promise<void>;
 }
 
 /**
- * One step at a time on an identity, within this process. A call joins the batch whose step is still to begin on one of its
- * identities. Where there are two, it is in a new one, after both.
+ * One step at a time on an identity, within this process. A call joins a batch on one of its identities whose step is still
+ * to begin and waits for those on the others already: the calls in it wait for none on account of this one. Where there is
+ * no such batch, it is in a new one, after all.
  */
 export class Batches {
   readonly #step: (calls: readonly Waiting[], begin: () => void) => Promise<void>;
@@ -32,13 +33,12 @@ export class Batches {
   }
 
   add(call: Waiting): void {
-    const before = new Set(call.ids.flatMap((id) => this.#last.get(id) ?? []));
-    const [open, another] = [...before].filter(({ hasBegun }) => !hasBegun);
-    const joined = another === undefined && open !== undefined && hasRoom(open, call) ? open : undefined;
-    const batch = joined ?? { calls: [], ids: new Set(), states: 0, hasBegun: false, before: new Set() };
+    const last = [...new Set(call.ids.flatMap((id) => this.#last.get(id) ?? []))];
+    const joined = last.find((batch) => !batch.hasBegun && isAfter(batch, last) && hasRoom(batch, call));
+    const before = new Set(last.map(({ ended }) => ended));
+    const batch = joined ?? { calls: [], ids: new Set(), states: 0, hasBegun: false, before };
     batch.states += statesBeside(batch, call);
     batch.calls.push(call);
-    for (const one of before) if (one !== batch) batch.before.add(one.ended);
     for (const id of call.ids) {
       batch.ids.add(id);
       this.#last.set(id, batch);
@@ -49,14 +49,17 @@ export class Batches {
   async #run(batch: Batch): Promise<void> {
     // Calls of the same turn join.
     await undefined;
-    // Calls that join may add to these.
-    for (const ended of batch.before) await ended;
+    await Promise.all(batch.before);
     await this.#step(batch.calls, () => {
       batch.hasBegun = true;
     });
     for (const id of batch.ids) if (this.#last.get(id) === batch) this.#last.delete(id);
   }
 }
+
+/** Whether it waits for all of these but itself. */
+const isAfter = (batch: Batch, others: readonly Batch[]): boolean =>
+  others.every((other) => other === batch || batch.before.has(other.ended));
 
 function hasRoom(batch: Batch, call: Waiting): boolean {
   if (batch.calls.length >= MOST_CALLS) return false;

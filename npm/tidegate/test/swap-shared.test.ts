@@ -1,0 +1,76 @@
+/** What calls that share a step do not do to each other. */
+import { expect, test } from "vitest";
+import { call, NOW, table } from "./swap-table.ts";
+
+const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+
+/** A table whose reads end by `ends`, in order of `begun`. */
+function held() {
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const made = table();
+  const { read } = made.database;
+  made.database.read = async (ids, until) => {
+    begun.push(ids.join());
+    await new Promise<void>((resolve) => ends.push(resolve));
+    return read(ids, until);
+  };
+  return { ...made, begun, ends };
+}
+
+test("a call waits for no step on a key of a later call alone", async () => {
+  const { store, begun, ends } = held();
+  const busy = [store.decide(call(), NOW), store.decide(call("take", "slow"), NOW)];
+  await turn();
+  const next = store.decide(call(), NOW);
+  const both = store.decideAll([call(), call("take", "slow")], NOW);
+  ends[0]?.();
+  await busy[0];
+  await turn();
+  expect(begun).toEqual(["one:k", "one:slow", "one:k"]);
+  ends[2]?.();
+  expect((await next).value).toBe(8);
+  await turn();
+  expect(begun).toHaveLength(3);
+  ends[1]?.();
+  await busy[1];
+  await turn();
+  expect(begun.slice(3)).toEqual(["one:k,one:slow"]);
+  ends[3]?.();
+  expect((await both).decisions.map(({ value }) => value)).toEqual([7, 8]);
+});
+
+test("a step that waits for a place is on no key of another that has begun meanwhile", async () => {
+  const { store, begun, ends } = held();
+  const places = Array.from({ length: 128 }, (_, i) => store.decide(call("take", `${i}`), NOW));
+  await turn();
+  const next = store.decide(call(), NOW);
+  await turn();
+  const both = store.decideAll([call(), call("take", "1")], NOW);
+  ends[0]?.();
+  await places[0];
+  await turn();
+  expect(begun.slice(128)).toEqual(["one:k"]);
+  ends[128]?.();
+  await next;
+  await turn();
+  expect(begun).toHaveLength(129);
+  for (const end of ends) end();
+  await Promise.all(places);
+  await turn();
+  ends.at(-1)?.();
+  expect((await both).decisions.map(({ value }) => value)).toEqual([8, 8]);
+});
+
+test("a call joins a step that waits for the others on its keys already", async () => {
+  const { store, begun, ends } = held();
+  const all = [store.decideAll([call(), call("take", "own")], NOW)];
+  await turn();
+  all.push(store.decideAll([call(), call("take", "a")], NOW), store.decideAll([call(), call("take", "own")], NOW));
+  ends[0]?.();
+  await all[0];
+  await turn();
+  ends[1]?.();
+  expect((await Promise.all(all)).every(({ ok }) => ok)).toBe(true);
+  expect(begun).toEqual(["one:k,one:own", "one:k,one:a,one:own"]);
+});
