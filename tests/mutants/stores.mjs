@@ -131,6 +131,8 @@ export const STORES = [
   swap("calls = calls.slice(outcome.ends.length);", "calls = [];"),
   swap("this.#attempt(calls, until)", "this.#attempt(batch, until)"),
   attempt("comparesAll === true", "false"),
+  attempt("sharding !== undefined || this.#compared.has(id)", "true"),
+  attempt("sharding !== undefined || this.#compared.has(id)", "this.#compared.has(id)"),
   attempt("if (isWritten) return undefined;", "return undefined;"),
   swap("return this.#apart(calls, outcome.unread, until);", "throw outcome.unread;"),
   swap("attempt.isSent) throw error", "false) throw error"),

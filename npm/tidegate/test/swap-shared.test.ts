@@ -74,3 +74,11 @@ test("a call joins a step that waits for the others on its keys already", async 
   expect((await Promise.all(all)).every(({ ok }) => ok)).toBe(true);
   expect(begun).toEqual(["one:k,one:own", "one:k,one:a,one:own"]);
 });
+
+test("a step writes and compares nothing for the keys of the calls that it denies", async () => {
+  const { store, changes } = table();
+  const calls = Array.from({ length: 12 }, (_, i) => store.decideAll([call(), call("take", `${i}`)], NOW));
+  expect((await Promise.all(calls)).filter(({ ok }) => ok)).toHaveLength(10);
+  const own = Array.from({ length: 10 }, (_, i) => `one:${i}`);
+  expect(changes.map((some) => some.map(({ id }) => id))).toEqual([["one:k", ...own]]);
+});

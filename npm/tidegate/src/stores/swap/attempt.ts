@@ -18,6 +18,10 @@ export class Attempt<Version> implements Transaction {
   readonly #trips: TripsByKind;
   readonly #seen = new Map<string, Entry<Version>>();
   readonly #writes = new Map<string, Write>();
+  /** What the calls that write have read. */
+  readonly #compared = new Set<string>();
+  /** The identities of the call that is decided on. */
+  #ids: readonly string[] = [];
   #reads = 0;
   /** Whether its write was sent. */
   isSent: boolean = false;
@@ -40,11 +44,16 @@ export class Attempt<Version> implements Transaction {
   }
 
   set(id: string, state: State, fullAt: number, now: number): void {
-    this.#writes.set(id, { state, dropIn: Math.max(fullAt - now, 0) + SLACK });
+    this.#write(id, { state, dropIn: Math.max(fullAt - now, 0) + SLACK });
   }
 
   delete(id: string): void {
-    this.#writes.set(id, { state: null, dropIn: SLACK });
+    this.#write(id, { state: null, dropIn: SLACK });
+  }
+
+  #write(id: string, write: Write): void {
+    this.#writes.set(id, write);
+    for (const each of this.#ids) this.#compared.add(each);
   }
 
   /**
@@ -65,8 +74,9 @@ export class Attempt<Version> implements Transaction {
     return ends;
   }
 
-  async #endOf({ body, now = Date.now(), resolve, reject }: Waiting): Promise<End> {
+  async #endOf({ ids, body, now = Date.now(), resolve, reject }: Waiting): Promise<End> {
     const { name, sharding } = this.#database;
+    this.#ids = ids;
     try {
       const result = await body(new Steps(this, name, now, sharding));
       return () => resolve(result);
@@ -81,14 +91,16 @@ export class Attempt<Version> implements Transaction {
   async write(): Promise<KeyError | undefined> {
     // One entry that was only read is what it was; several, read one by one, must have been so at one time.
     if (this.#writes.size === 0 && this.#reads < 2) return undefined;
-    const { unanswered, comparesAll } = this.#database;
+    const { unanswered, comparesAll, sharding } = this.#database;
     this.#explain(unanswered?.write);
     await overdueTimers(firstDeadline(this.#calls, this.#until));
     const first = firstDeadline(this.#calls, this.#until);
     if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
     const unread = [...this.#writes.keys()].filter((id) => !this.#seen.has(id));
     if (comparesAll === true && unread.length > 0) await this.#load(unread);
-    const ids = new Set([...this.#seen.keys(), ...this.#writes.keys()]);
+    // Shards are read one by one. Otherwise what a call that is denied has read was so at one time.
+    const seen = [...this.#seen.keys()].filter((id) => sharding !== undefined || this.#compared.has(id));
+    const ids = new Set([...seen, ...this.#writes.keys()]);
     const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
     const sent = performance.now();
     this.isSent = true;
