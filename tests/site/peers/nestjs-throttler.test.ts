@@ -2,32 +2,48 @@
 import "reflect-metadata";
 import { Controller, type DynamicModule, Get, Module, type Provider } from "@nestjs/common";
 import { APP_GUARD, NestFactory } from "@nestjs/core";
-import { ThrottlerGuard, ThrottlerModule, type ThrottlerModuleOptions } from "@nestjs/throttler";
+import {
+  SkipThrottle,
+  Throttle,
+  ThrottlerGuard,
+  ThrottlerModule,
+  type ThrottlerModuleOptions,
+} from "@nestjs/throttler";
 import { describe, expect } from "vitest";
 import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
-import { RateLimitModule } from "../../../npm/tidegate/src/middleware/nest.ts";
+import { RateLimit, RateLimitModule, SkipRateLimit } from "../../../npm/tidegate/src/middleware/nest.ts";
 import { transactional } from "../../../npm/tidegate/src/stores/index.ts";
 import { suite } from "./rows.ts";
 
 const two = { kind: "token bucket", rate: 2, period: MINUTE } as const;
 
-class Routes {
-  one() {
-    return "one";
+/** A controller with the routes `one` and `two`, each with its decorators. */
+function controller(decorators: { readonly one?: MethodDecorator[]; readonly two?: MethodDecorator[] } = {}) {
+  class Routes {
+    one() {
+      return "one";
+    }
+    two() {
+      return "two";
+    }
   }
-  two() {
-    return "two";
+  Controller()(Routes);
+  for (const name of ["one", "two"] as const) {
+    const method = Object.getOwnPropertyDescriptor(Routes.prototype, name) as PropertyDescriptor;
+    for (const decorate of [Get(name), ...(decorators[name] ?? [])]) decorate(Routes.prototype, name, method);
   }
-}
-Controller()(Routes);
-for (const name of ["one", "two"] as const) {
-  Get(name)(Routes.prototype, name, Object.getOwnPropertyDescriptor(Routes.prototype, name) as PropertyDescriptor);
+  return Routes;
 }
 
 describe("@nestjs/throttler", () => {
-  async function responses(imports: DynamicModule, providers: Provider[], paths: string[]): Promise<Response[]> {
+  async function responses(
+    imports: DynamicModule,
+    providers: Provider[],
+    paths: string[],
+    routes = controller(),
+  ): Promise<Response[]> {
     class App {}
-    Module({ imports: [imports], providers, controllers: [Routes] })(App);
+    Module({ imports: [imports], providers, controllers: [routes] })(App);
     const app = await NestFactory.create(App, { logger: false });
     try {
       await app.listen(0, "127.0.0.1");
@@ -50,6 +66,22 @@ describe("@nestjs/throttler", () => {
     "a limit on two routes": async () => {
       expect(statuses(await there(paths))).toEqual([200, 200, 429, 200]);
       expect(statuses(await here(paths))).toEqual([200, 200, 429, 429]);
+    },
+    "a decorator of a route, beside several limits": async () => {
+      const all = ["one", "one", "one", "one", "two", "two", "two"];
+      const throttlers = [
+        { name: "short", ttl: MINUTE, limit: 1 },
+        { name: "long", ttl: MINUTE, limit: 3 },
+      ];
+      const theirs = controller({ one: [Throttle({ short: { ttl: MINUTE, limit: 9 } })], two: [SkipThrottle()] });
+      const guard = { provide: APP_GUARD, useClass: ThrottlerGuard };
+      const kept = await responses(ThrottlerModule.forRoot(throttlers), [guard], all, theirs);
+      expect(statuses(kept)).toEqual([200, 200, 200, 429, 200, 429, 429]);
+      const limiter = defineLimits({ short: { ...two, rate: 1 }, long: { ...two, rate: 3 }, wide: { ...two, rate: 9 } });
+      const limits = [{ name: "short" }, { name: "long" }] as const;
+      const ours = controller({ one: [RateLimit({ name: "wide" })], two: [SkipRateLimit()] });
+      const replaced = await responses(RateLimitModule.forRoot({ limiter, limits }), [], all, ours);
+      expect(statuses(replaced)).toEqual([200, 200, 200, 200, 200, 200, 200]);
     },
     "the fields, without an option": async () => {
       const [granted, , denied] = (await there(paths)) as [Response, Response, Response];
