@@ -77,7 +77,11 @@ describe("@nestjs/throttler", () => {
       const guard = { provide: APP_GUARD, useClass: ThrottlerGuard };
       const kept = await responses(ThrottlerModule.forRoot(throttlers), [guard], all, theirs);
       expect(statuses(kept)).toEqual([200, 200, 200, 429, 200, 429, 429]);
-      const limiter = defineLimits({ short: { ...two, rate: 1 }, long: { ...two, rate: 3 }, wide: { ...two, rate: 9 } });
+      const limiter = defineLimits({
+        short: { ...two, rate: 1 },
+        long: { ...two, rate: 3 },
+        wide: { ...two, rate: 9 },
+      });
       const limits = [{ name: "short" }, { name: "long" }] as const;
       const ours = controller({ one: [RateLimit({ name: "wide" })], two: [SkipRateLimit()] });
       const replaced = await responses(RateLimitModule.forRoot({ limiter, limits }), [], all, ours);
