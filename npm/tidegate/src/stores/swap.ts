@@ -107,7 +107,7 @@ class Swaps<Version> {
   async #attempts(batch: readonly Waiting[], until: Until): Promise<void> {
     let calls = batch;
     let refusals = 0;
-    for (;;) {
+    while (calls.length > 0) {
       await overdueTimers(firstDeadline(calls, until));
       calls = this.#worthwhile(calls);
       // Every caller has been answered: what is taken now would be lost.
