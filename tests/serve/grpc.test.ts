@@ -6,6 +6,7 @@ import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import protobuf from "protobufjs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { PolicyDocument } from "tidegate/policies";
+import { serveGrpc } from "../../npm/tidegate-serve/src/grpc.ts";
 import { root, type Served, serving } from "./service.ts";
 
 const types = new protobuf.Root().loadSync(`${root}/tests/serve/rls.proto`, { keepCase: true });
@@ -69,18 +70,17 @@ afterAll(async () => {
 const of = (entries: Entries): Descriptor => ({
   entries: Object.entries(entries).map(([key, value]) => ({ key, value })),
 });
-const call = (request: {
-  domain?: string;
-  descriptors: readonly Descriptor[];
-  hits_addend?: number;
-}): Promise<Limited> =>
+const call = (
+  request: { domain?: string; descriptors: readonly Descriptor[]; hits_addend?: number },
+  by = client,
+): Promise<Limited> =>
   new Promise((resolve, reject) => {
     const encode = (message: object) => Buffer.from(Request.encode(Request.fromObject(message)).finish());
     const options = { enums: String, longs: Number, defaults: true };
     const decode = (bytes: Buffer) => Response.toObject(Response.decode(bytes), options);
     const answered = (error: ServiceError | null, response?: object) =>
       error === null ? resolve(response as Limited) : reject(error);
-    client.makeUnaryRequest(PATH, encode, decode, { domain: "envoy", ...request }, answered);
+    by.makeUnaryRequest(PATH, encode, decode, { domain: "envoy", ...request }, answered);
   });
 const codes = ({ overall_code, statuses }: Limited) => [overall_code, ...statuses.map(({ code }) => code)];
 
@@ -200,6 +200,21 @@ test("a mistake is named, and takes nothing", async () => {
   expect(await call({ descriptors: [client, of({ "": "" })] })).toMatchObject({
     statuses: [{ limit_remaining: 2 }, {}],
   });
+});
+
+test("a defect is INTERNAL, and logged: it is no mistake of the request", async () => {
+  const lines: object[] = [];
+  const log = { info: () => {}, error: (event: string, fields?: object) => void lines.push({ event, ...fields }) };
+  const select = () => {
+    throw new TypeError("a defect");
+  };
+  const server = await serveGrpc({ select } as never, { host: "127.0.0.1", bodyLimit: 1000 }, 0, log);
+  const other = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
+  const wanted = { code: status.INTERNAL, details: "a defect" };
+  await expect(call({ descriptors: [of({ generic_key: "slow" })] }, other)).rejects.toMatchObject(wanted);
+  expect(lines).toEqual([expect.objectContaining({ event: "request failed", cause: "a defect" })]);
+  other.close();
+  await server.close(60_000);
 });
 
 test("a request has at most 100 descriptors, and 64 KiB as a body over HTTP: the service decides nothing of a larger one", async () => {

@@ -1,9 +1,11 @@
 /** Envoy's rate limit protocol over gRPC, decided by the policies in force. */
-import { type AllDecision, type Decision, InputError, type LimitRequest } from "tidegate";
+import { type AllDecision, type Decision, InputError, isInputError, type LimitRequest } from "tidegate";
 import { rateLimitHeaders } from "tidegate/http";
 import { messagesOf, UsageError } from "tidegate/cli";
 import { connectionsTo, endsWithin } from "./connections.ts";
+import type { Log } from "./log.ts";
 import type { PolicyFile } from "./policies.ts";
+import { RequestError } from "./problem.ts";
 import {
   type Descriptor,
   OK,
@@ -116,6 +118,14 @@ async function giveBack(file: PolicyFile, { name, reserve: _, ...options }: Limi
   return file.limiter.give(name, options);
 }
 
+/** The name of the status of a request that could not be decided. */
+function failed(error: unknown, log: Log): "INVALID_ARGUMENT" | "INTERNAL" {
+  if (error instanceof RequestError || isInputError(error)) return "INVALID_ARGUMENT";
+  const stack = error instanceof Error ? error.stack : undefined;
+  log.error("request failed", { path: "ShouldRateLimit", cause: messagesOf(error), stack });
+  return "INTERNAL";
+}
+
 export interface GrpcServer {
   readonly port: number;
   /** Stops accepting, and waits for the calls under way at most so many ms. `false`: some were cut off. */
@@ -127,6 +137,7 @@ export async function serveGrpc(
   file: PolicyFile,
   { host, bodyLimit }: { readonly host: string; readonly bodyLimit: number },
   port: number,
+  log: Log,
 ): Promise<GrpcServer> {
   const grpc = await import("@grpc/grpc-js").catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
@@ -140,7 +151,7 @@ export async function serveGrpc(
     ) => {
       decide(file, call.request).then(
         (response) => callback(null, response),
-        (error: unknown) => callback({ code: grpc.status.INVALID_ARGUMENT, details: messagesOf(error) }),
+        (error: unknown) => callback({ code: grpc.status[failed(error, log)], details: messagesOf(error) }),
       );
     },
   });

@@ -88,9 +88,9 @@ async function consoleIn({ console, adminToken }: Settings): Promise<MakeConsole
   return (await import("./console.ts")).consoleOf(adminToken);
 }
 
-async function grpcIn(settings: Settings, file: PolicyFile): Promise<GrpcServer | undefined> {
+async function grpcIn(settings: Settings, file: PolicyFile, log: Log): Promise<GrpcServer | undefined> {
   const { grpcPort } = settings;
-  return grpcPort === undefined ? undefined : (await import("./grpc.ts")).serveGrpc(file, settings, grpcPort);
+  return grpcPort === undefined ? undefined : (await import("./grpc.ts")).serveGrpc(file, settings, grpcPort, log);
 }
 
 function serverOf(app: ReturnType<typeof appOf>, { headerLimit }: Settings): Server {
@@ -147,7 +147,7 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
     const server = serverOf(appOf({ ...settings, file, metrics, log, accepting: () => !stopping }), settings);
     const { port } = await listen(server, settings);
     const connections = connectionsTo(port);
-    const grpc = await grpcIn(settings, file).catch((error) => {
+    const grpc = await grpcIn(settings, file, log).catch((error) => {
       server.close();
       throw error;
     });
