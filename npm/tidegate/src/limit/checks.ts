@@ -58,8 +58,7 @@ export const SIGNAL: Check = {
   expects: "an AbortSignal",
   accepts: (value) => {
     const { aborted, addEventListener, removeEventListener } = (value ?? {}) as Partial<AbortSignal>;
-    const methods = [addEventListener, removeEventListener];
-    return typeof aborted === "boolean" && methods.every((method) => typeof method === "function");
+    return FLAG.accepts(aborted) && [addEventListener, removeEventListener].every(FUNCTION.accepts);
   },
 };
 /** For an option that is checked where it is used. */

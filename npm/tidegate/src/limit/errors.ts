@@ -106,12 +106,9 @@ export class InputError extends Error {
   }
 }
 
-/** What a terminal or a viewer of logs obeys, and JSON leaves as it is: controls, ends of lines, and directions of writing. */
-const OBEYED = /[\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g;
-
-/** A text that has a client's key, as JSON of visible characters. */
+/** A text that has a client's key, as JSON of visible characters: others may end a line, or be obeyed by a terminal. */
 const quoted = (text: string): string =>
-  JSON.stringify(text).replace(OBEYED, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  JSON.stringify(text).replace(/(?! )[\p{C}\p{Z}]/gu, (it) => `\\u{${it.codePointAt(0)?.toString(16)}}`);
 
 /** What a {@link StoreError} is about. */
 export interface StoreErrorDetails {
