@@ -10,7 +10,6 @@ import type { State } from "../limit/decision.ts";
 import { InputError, showBinding } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import { LOOK } from "../limit/evaluator.ts";
-import { fractionOf } from "../limit/hash.ts";
 import type { Limit } from "../limit/limit.ts";
 import { pick } from "../limit/shards.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
@@ -178,4 +177,8 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
 /** Objects are too many for a breaker each. */
 const GROUPS = 64;
 
-const groupOf = (name: string): number => Math.floor(fractionOf(name) * GROUPS);
+function groupOf(name: string): number {
+  let hash = 0;
+  for (let i = 0; i < name.length; i++) hash = (Math.imul(hash, 31) + name.charCodeAt(i)) | 0;
+  return (hash >>> 0) % GROUPS;
+}
