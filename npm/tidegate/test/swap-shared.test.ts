@@ -18,26 +18,34 @@ function held() {
   return { ...made, begun, ends };
 }
 
-test("a call waits for no step on a key of a later call alone", async () => {
+test("calls that join a step make it wait for those under way on their keys, but not again and again", async () => {
   const { store, begun, ends } = held();
-  const busy = [store.decide(call(), NOW), store.decide(call("take", "slow"), NOW)];
+  const keys = ["k", "slow", "slower"];
+  const busy = keys.map((key) => store.decide(call("take", key), NOW));
   await turn();
-  const next = store.decide(call(), NOW);
-  const both = store.decideAll([call(), call("take", "slow")], NOW);
+  const all: Promise<{ ok: boolean }>[] = [store.decide(call(), NOW)];
+  await turn();
+  all.push(store.decideAll([call(), call("take", "slow")], NOW));
   ends[0]?.();
   await busy[0];
   await turn();
-  expect(begun).toEqual(["one:k", "one:slow", "one:k"]);
-  ends[2]?.();
-  expect((await next).value).toBe(8);
+  const last = store.decideAll([call(), call("take", "slower")], NOW);
   await turn();
-  expect(begun).toHaveLength(3);
+  expect(begun).toEqual(keys.map((key) => `one:${key}`));
   ends[1]?.();
   await busy[1];
   await turn();
   expect(begun.slice(3)).toEqual(["one:k,one:slow"]);
   ends[3]?.();
-  expect((await both).decisions.map(({ value }) => value)).toEqual([7, 8]);
+  expect((await Promise.all(all)).every(({ ok }) => ok)).toBe(true);
+  await turn();
+  expect(begun).toHaveLength(4);
+  ends[2]?.();
+  await busy[2];
+  await turn();
+  expect(begun.slice(4)).toEqual(["one:k,one:slower"]);
+  ends[4]?.();
+  expect((await last).decisions.map(({ value }) => value)).toEqual([6, 8]);
 });
 
 test("a step that waits for a place is on no key of another that has begun meanwhile", async () => {

@@ -12,15 +12,16 @@ interface Batch {
   readonly ids: Set<string>;
   states: number;
   hasBegun: boolean;
-  /** Ends of those that it waits for, all of them older: no two wait for each other. */
-  readonly before: ReadonlySet<Promise<void> | undefined>;
+  /** Ends of those that it waits for. Each is older, or had begun when a call joined: no two wait for each other. */
+  readonly before: Set<Promise<void> | undefined>;
+  /** Whether calls that join add none to these any more. */
+  isFixed: boolean;
   ended?: Promise<void>;
 }
 
 /**
- * One step at a time on an identity, within this process. A call joins a batch on one of its identities whose step is still
- * to begin and waits for those on the others already: the calls in it wait for none on account of this one. Where there is
- * no such batch, it is in a new one, after all.
+ * One step at a time on an identity, within this process. A call joins the batch whose step is still to begin on one of its
+ * identities. Where that cannot wait for those on the others, it is in a new one, after all.
  */
 export class Batches {
   readonly #step: (calls: readonly Waiting[], begin: () => void) => Promise<void>;
@@ -34,11 +35,13 @@ export class Batches {
 
   add(call: Waiting): void {
     const last = [...new Set(call.ids.flatMap((id) => this.#last.get(id) ?? []))];
-    const joined = last.find((batch) => !batch.hasBegun && isAfter(batch, last) && hasRoom(batch, call));
-    const before = new Set(last.map(({ ended }) => ended));
-    const batch = joined ?? { calls: [], ids: new Set(), states: 0, hasBegun: false, before };
+    const joined = last.find(
+      (batch) => !batch.hasBegun && last.every((other) => canFollow(batch, other)) && hasRoom(batch, call),
+    );
+    const batch = joined ?? newBatch();
     batch.states += statesBeside(batch, call);
     batch.calls.push(call);
+    for (const other of last) if (other !== batch) batch.before.add(other.ended);
     for (const id of call.ids) {
       batch.ids.add(id);
       this.#last.set(id, batch);
@@ -49,7 +52,10 @@ export class Batches {
   async #run(batch: Batch): Promise<void> {
     // Calls of the same turn join.
     await undefined;
-    await Promise.all(batch.before);
+    for (const ended of [...batch.before]) await ended;
+    // Calls that joined meanwhile have added to these. Those that join now do not, or it might never begin.
+    batch.isFixed = true;
+    for (const ended of batch.before) await ended;
     await this.#step(batch.calls, () => {
       batch.hasBegun = true;
     });
@@ -57,9 +63,18 @@ export class Batches {
   }
 }
 
-/** Whether it waits for all of these but itself. */
-const isAfter = (batch: Batch, others: readonly Batch[]): boolean =>
-  others.every((other) => other === batch || batch.before.has(other.ended));
+const newBatch = (): Batch => ({
+  calls: [],
+  ids: new Set(),
+  states: 0,
+  hasBegun: false,
+  before: new Set(),
+  isFixed: false,
+});
+
+/** Whether it waits for the other one, or may: as this has begun, it does not wait itself. */
+const canFollow = (batch: Batch, other: Batch): boolean =>
+  other === batch || batch.before.has(other.ended) || (!batch.isFixed && other.hasBegun);
 
 function hasRoom(batch: Batch, call: Waiting): boolean {
   if (batch.calls.length >= MOST_CALLS) return false;
