@@ -1,6 +1,7 @@
 /** What calls that share a step do not do to each other. */
 import { expect, test } from "vitest";
-import { call, NOW, table } from "./swap-table.ts";
+import { shardingBy } from "../src/limit/shards.ts";
+import { call, NOW, parts, table } from "./swap-table.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
@@ -88,4 +89,15 @@ test("a step writes and compares nothing for the keys of the calls that it denie
   expect((await Promise.all(calls)).filter(({ ok }) => ok)).toHaveLength(10);
   const own = Array.from({ length: 10 }, (_, i) => `one:${i}`);
   expect(changes.map((some) => some.map(({ id }) => id))).toEqual([["one:k", ...own]]);
+});
+
+test("a step reads the rows of its calls at once, and the shards of a limit, which a call picks, one by one", async () => {
+  const { store, reads, changes } = table({ sharding: shardingBy(() => 0) });
+  const calls = Array.from({ length: 3 }, (_, i) => store.decideAll([call(), call("take", `${i}`)], NOW));
+  const last = store.decideAll([call(), { ...call(), limit: parts }], NOW);
+  expect((await Promise.all([...calls, last])).every(({ ok }) => ok)).toBe(true);
+  expect(reads).toEqual([["one:k", "one:0", "one:1", "one:2"], ["parts/0:k"], ["parts/1:k"]]);
+  expect(changes).toHaveLength(1);
+  await store.decideAll([call("check"), call("check", "0")], NOW);
+  expect(changes[1]).toMatchObject([{ write: undefined }, { write: undefined }]);
 });

@@ -61,8 +61,13 @@ export class Attempt<Version> implements Transaction {
    * the first calls alone, so that the rest of their time is left for the write.
    */
   async decide(): Promise<End[]> {
-    const ids = [...new Set(this.#calls.flatMap((call) => call.ids))];
-    if (ids.length > 1 && this.#database.sharding === undefined) await this.#load(ids);
+    const { sharding } = this.#database;
+    const known = this.#calls.flatMap(({ ids, targets }) =>
+      // Which shards a call needs, it picks itself.
+      ids.filter((_, i) => sharding === undefined || targets[i]?.limit.policy.shards === 1),
+    );
+    const ids = [...new Set(known)];
+    if (ids.length > 1) await this.#load(ids);
     const ends: End[] = [];
     /** When it stops deciding: half of the time that is left after the first call, whose step reads. */
     let enough = Infinity;
@@ -89,7 +94,7 @@ export class Attempt<Version> implements Transaction {
 
   /** Writes what was decided. Returns why nothing was written, where another attempt may succeed. */
   async write(): Promise<KeyError | undefined> {
-    // One entry that was only read is what it was; several, read one by one, must have been so at one time.
+    // One entry that was only read is what it was; several, with shards, must have been so at one time.
     if (this.#writes.size === 0 && this.#reads < 2) return undefined;
     const { unanswered, comparesAll, sharding } = this.#database;
     this.#explain(unanswered?.write);
@@ -98,7 +103,7 @@ export class Attempt<Version> implements Transaction {
     if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
     const unread = [...this.#writes.keys()].filter((id) => !this.#seen.has(id));
     if (comparesAll === true && unread.length > 0) await this.#load(unread);
-    // Shards are read one by one. Otherwise what a call that is denied has read was so at one time.
+    // Without shards, what a call that is denied has read was so at one time.
     const seen = [...this.#seen.keys()].filter((id) => sharding !== undefined || this.#compared.has(id));
     const ids = new Set([...seen, ...this.#writes.keys()]);
     const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
@@ -114,7 +119,7 @@ export class Attempt<Version> implements Transaction {
   }
 
   async #load(ids: readonly string[]): Promise<void> {
-    this.#reads++;
+    this.#reads += this.#database.sharding === undefined ? 1 : ids.length;
     this.#explain(this.#database.unanswered?.read);
     const sent = performance.now();
     try {

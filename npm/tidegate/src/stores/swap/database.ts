@@ -31,7 +31,10 @@ export type Busy = "entries" | "database";
 /** The database, as this base uses it. */
 export interface Swappable<Version> {
   readonly name: string;
-  /** What is stored under these identities, all at one time, in their order. No result is waited for after `until`. */
+  /**
+   * What is stored under these identities, in their order; without `sharding` all at one time. No result is waited for after
+   * `until`.
+   */
   read(ids: readonly string[], until: number): Promise<readonly Entry<Version>[]>;
   /** Reads a stored value, or throws a `NotAState`. */
   decode(value: unknown): State;
