@@ -91,13 +91,29 @@ test("a step writes and compares nothing for the keys of the calls that it denie
   expect(changes.map((some) => some.map(({ id }) => id))).toEqual([["one:k", ...own]]);
 });
 
-test("a step reads the rows of its calls at once, and the shards of a limit, which a call picks, one by one", async () => {
+test("a step reads the rows of its calls at once, with a database that has shards too", async () => {
   const { store, reads, changes } = table({ sharding: shardingBy(() => 0) });
   const calls = Array.from({ length: 3 }, (_, i) => store.decideAll([call(), call("take", `${i}`)], NOW));
-  const last = store.decideAll([call(), { ...call(), limit: parts }], NOW);
-  expect((await Promise.all([...calls, last])).every(({ ok }) => ok)).toBe(true);
-  expect(reads).toEqual([["one:k", "one:0", "one:1", "one:2"], ["parts/0:k"], ["parts/1:k"]]);
+  expect((await Promise.all(calls)).every(({ ok }) => ok)).toBe(true);
+  expect(reads).toEqual([["one:k", "one:0", "one:1", "one:2"]]);
   expect(changes).toHaveLength(1);
   await store.decideAll([call("check"), call("check", "0")], NOW);
   expect(changes[1]).toMatchObject([{ write: undefined }, { write: undefined }]);
+});
+
+test.each([
+  ["shares", undefined, 1],
+  ["does not share, where each shard is a row,", shardingBy(() => 0), 3],
+])("a call on a limit with shards %s a step with calls on other keys", async (_, sharding, steps) => {
+  const { store, changes } = table({ sharding });
+  const shards = (key: string) => ({ ...call("take", key), limit: parts });
+  const calls = [
+    [call(), shards("a")],
+    [call(), shards("b")],
+    [call(), shards("b")],
+    [call(), call("take", "own")],
+  ];
+  const all = await Promise.all(calls.map((some) => store.decideAll(some, NOW)));
+  expect(all.every(({ ok }) => ok)).toBe(true);
+  expect(changes).toHaveLength(steps);
 });

@@ -40,7 +40,7 @@ export function swapping<Version>(database: Swappable<Version>): Run {
 
 class Swaps<Version> {
   readonly #database: Swappable<Version>;
-  readonly #batches = new Batches((calls, begin) => this.#place(() => this.#step(calls, begin)));
+  readonly #batches: Batches;
   readonly #trips: TripsByKind = { read: new Trips(), write: new Trips() };
   #underWay = 0;
   /** Steps that begin when others end. */
@@ -48,6 +48,8 @@ class Swaps<Version> {
 
   constructor(database: Swappable<Version>) {
     this.#database = database;
+    const step = (calls: readonly Waiting[], begin: () => void) => this.#place(() => this.#step(calls, begin));
+    this.#batches = new Batches(step, database.sharding !== undefined);
   }
 
   readonly run: Run = (targets, now, deadline, body) =>

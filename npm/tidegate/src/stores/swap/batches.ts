@@ -3,14 +3,13 @@ import type { Waiting } from "./waiting.ts";
 
 /** Most calls of a step: until it has decided on them, the process does nothing else. */
 const MOST_CALLS = 1000;
-/** Most states that calls join for, each shard being one: DynamoDB and Deno KV write no more in one step. */
-const MOST_STATES = 100;
+/** Most identities of a step that calls share: DynamoDB and Deno KV write no more in one step. */
+const MOST_IDS = 100;
 
 /** Calls whose step is still to begin, or has not ended. */
 interface Batch {
   readonly calls: Waiting[];
   readonly ids: Set<string>;
-  states: number;
   hasBegun: boolean;
   /** Ends of those that it waits for. Each is older, or had begun when a call joined: no two wait for each other. */
   readonly before: Set<Promise<void> | undefined>;
@@ -25,21 +24,25 @@ interface Batch {
  */
 export class Batches {
   readonly #step: (calls: readonly Waiting[], begin: () => void) => Promise<void>;
+  readonly #hasShards: boolean;
   /** The last batch on each identity, until it has ended. */
   readonly #last = new Map<string, Batch>();
 
-  /** `step` does not reject, and calls `begin` once: no call joins from then on. */
-  constructor(step: (calls: readonly Waiting[], begin: () => void) => Promise<void>) {
+  /**
+   * `step` does not reject, and calls `begin` once: no call joins from then on. `hasShards`: whether each shard of a limit is
+   * a row of its own.
+   */
+  constructor(step: (calls: readonly Waiting[], begin: () => void) => Promise<void>, hasShards: boolean) {
     this.#step = step;
+    this.#hasShards = hasShards;
   }
 
   add(call: Waiting): void {
     const last = [...new Set(call.ids.flatMap((id) => this.#last.get(id) ?? []))];
     const joined = last.find(
-      (batch) => !batch.hasBegun && last.every((other) => canFollow(batch, other)) && hasRoom(batch, call),
+      (batch) => !batch.hasBegun && last.every((other) => canFollow(batch, other)) && this.#hasRoom(batch, call),
     );
     const batch = joined ?? newBatch();
-    batch.states += statesBeside(batch, call);
     batch.calls.push(call);
     for (const other of last) if (other !== batch) batch.before.add(other.ended);
     for (const id of call.ids) {
@@ -61,12 +64,23 @@ export class Batches {
     });
     for (const id of batch.ids) if (this.#last.get(id) === batch) this.#last.delete(id);
   }
+
+  #hasRoom({ calls, ids }: Batch, call: Waiting): boolean {
+    if (calls.length >= MOST_CALLS) return false;
+    const more = call.ids.filter((id) => !ids.has(id)).length;
+    if (more === 0) return true;
+    // Shards are for fewer conflicts between processes: with rows of other calls in their steps there would be more.
+    return ids.size + more <= MOST_IDS && !this.#isSpread(call) && !this.#isSpread(calls[0] as Waiting);
+  }
+
+  #isSpread({ targets }: Waiting): boolean {
+    return this.#hasShards && targets.some(({ limit }) => limit.policy.shards > 1);
+  }
 }
 
 const newBatch = (): Batch => ({
   calls: [],
   ids: new Set(),
-  states: 0,
   hasBegun: false,
   before: new Set(),
   isFixed: false,
@@ -75,13 +89,3 @@ const newBatch = (): Batch => ({
 /** Whether it waits for the other one, or may: as this has begun, it does not wait itself. */
 const canFollow = (batch: Batch, other: Batch): boolean =>
   other === batch || batch.before.has(other.ended) || (!batch.isFixed && other.hasBegun);
-
-function hasRoom(batch: Batch, call: Waiting): boolean {
-  if (batch.calls.length >= MOST_CALLS) return false;
-  const more = statesBeside(batch, call);
-  return more === 0 || batch.states + more <= MOST_STATES;
-}
-
-/** How many states the call is on that the batch is not. */
-const statesBeside = ({ ids }: Batch, call: Waiting): number =>
-  call.targets.reduce((sum, { limit }, i) => (ids.has(call.ids[i] as string) ? sum : sum + limit.policy.shards), 0);
