@@ -106,10 +106,6 @@ export class InputError extends Error {
   }
 }
 
-/** A text that has a client's key, as JSON of visible characters: others may end a line, or be obeyed by a terminal. */
-const quoted = (text: string): string =>
-  JSON.stringify(text).replace(/(?! )[\p{C}\p{Z}]/gu, (it) => `\\u{${it.codePointAt(0)?.toString(16)}}`);
-
 /** What a {@link StoreError} is about. */
 export interface StoreErrorDetails {
   /** The store's name, such as `"redis"`. */
@@ -141,7 +137,9 @@ export class StoreError extends Error {
 
   constructor(what: string, details: StoreErrorDetails) {
     const { store, operation, identity, cause, scope = "store" } = details;
-    super(`${store}: ${operation} of ${quoted(identity)} failed: ${shortened(what)}`, { cause });
+    // It has a client's key: a terminal would obey controls that JSON leaves as they are, and marks that reverse a text.
+    const shown = JSON.stringify(identity).replace(/\p{C}/gu, encodeURI);
+    super(`${store}: ${operation} of ${shown} failed: ${shortened(what)}`, { cause });
     this.store = store;
     this.operation = operation;
     this.identity = identity;
