@@ -9,8 +9,9 @@ const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.t
 const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);
 
 const [swap, attempt, trips, waiting] = ["swap", "swap/attempt", "swap/trips", "swap/waiting"].map((file) =>
-  of(`${file}.ts`, ...unit("swap", "swap-shared", "swap-time", "swap-load")),
+  of(`${file}.ts`, ...unit("swap", "swap-time", "swap-load")),
 );
+const sharing = of("swap/attempt.ts", ...unit("swap", "swap-shared"));
 const batches = of("swap/batches.ts", ...unit("swap", "swap-shared"));
 const combined = (find, replace) => ({
   file: "npm/tidegate/src/limit/combined.ts",
@@ -126,10 +127,10 @@ export const STORES = [
   attempt("if (written !== undefined) return written.state;", ""),
   attempt("Math.max(fullAt - now, 0) + SLACK", "Math.max(fullAt - now, 0)"),
   attempt("dropIn: SLACK }", "dropIn: 0 }"),
-  attempt("if (ids.length > 1) await this.#load(ids);", ""),
-  attempt("sharding === undefined || targets[i]?.limit.policy.shards === 1", "true"),
-  attempt("sharding === undefined || targets[i]?.limit.policy.shards === 1", "sharding === undefined"),
-  attempt("this.#reads += this.#database.sharding === undefined ? 1 : ids.length;", "this.#reads++;"),
+  sharing("if (ids.length > 1) await this.#load(ids);", ""),
+  sharing("sharding === undefined || targets[i]?.limit.policy.shards === 1", "true"),
+  sharing("sharding === undefined || targets[i]?.limit.policy.shards === 1", "sharding === undefined"),
+  sharing("this.#reads += this.#database.sharding === undefined ? 1 : ids.length;", "this.#reads++;"),
   attempt("if (this.#lost !== undefined) throw this.#lost.error;", ""),
   attempt("this.#writes.size === 0 && this.#reads < 2", "this.#writes.size === 0"),
   attempt("if (performance.now() >= first) return", "if (false) return"),
@@ -142,8 +143,8 @@ export const STORES = [
   swap("calls = calls.slice(outcome.ends.length);", "calls = [];"),
   swap("this.#attempt(calls, until)", "this.#attempt(batch, until)"),
   attempt("comparesAll === true", "false"),
-  attempt("sharding !== undefined || this.#compared.has(id)", "true"),
-  attempt("sharding !== undefined || this.#compared.has(id)", "this.#compared.has(id)"),
+  sharing("sharding !== undefined || this.#compared.has(id)", "true"),
+  sharing("sharding !== undefined || this.#compared.has(id)", "this.#compared.has(id)"),
   attempt("if (isWritten) return undefined;", "return undefined;"),
   swap("return this.#apart(calls, outcome.unread, until);", "throw outcome.unread;"),
   swap("attempt.isSent) throw error", "false) throw error"),
