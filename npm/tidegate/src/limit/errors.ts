@@ -137,9 +137,14 @@ export class StoreError extends Error {
 
   constructor(what: string, details: StoreErrorDetails) {
     const { store, operation, identity, cause, scope = "store" } = details;
-    // It has a client's key: a terminal would obey controls that JSON leaves as they are, and marks that reverse a text.
-    const shown = JSON.stringify(identity).replace(/\p{C}/gu, encodeURI);
-    super(`${store}: ${operation} of ${shown} failed: ${shortened(what)}`, { cause });
+    // The key is a client's: a terminal would obey controls that JSON leaves as they are, and marks that reverse a text.
+    super(
+      `${store}: ${operation} of ${JSON.stringify(identity)} failed: ${shortened(what)}`.replace(
+        /[\x7f-\x9f\u2028-\u2069]/g,
+        "?",
+      ),
+      { cause },
+    );
     this.store = store;
     this.operation = operation;
     this.identity = identity;
