@@ -29,7 +29,7 @@ fn a_damaged_file_is_reported_as_corrupt_or_keeps_every_state() {
         (seed >> 33) as usize % below
     };
     let mut reported = 0;
-    for round in 0..20 {
+    for round in 0..60 {
         let mut damaged = whole.clone();
         for _ in 0..1 + round % 8 {
             let at = random(used);
@@ -57,8 +57,8 @@ fn a_damaged_file_is_reported_as_corrupt_or_keeps_every_state() {
             }
         }
     }
-    // Where the keys are depends on the folder's random secret: 9 to 14 are usual.
-    assert!(reported > 3, "{reported} of 20 damaged files were reported");
+    // Where the keys are depends on the folder's random secret.
+    assert!(reported > 21, "{reported} of 60 damaged files were reported");
 }
 
 #[test]
