@@ -5,7 +5,7 @@ import { bodyLimit } from "hono/body-limit";
 import { isStoreError } from "tidegate";
 import { behind, type Env, type Handler } from "./context.ts";
 import { forwardAuth, type Proxies, routed } from "./forward-auth.ts";
-import type { Log } from "./log.ts";
+import { type Log, logFailure } from "./log.ts";
 import { messagesOf } from "tidegate/cli";
 import type { Metrics } from "./metrics.ts";
 import { openapi } from "./openapi.ts";
@@ -86,8 +86,7 @@ function handler(route: Route, file: PolicyFile): Handler {
 function failed(error: unknown, c: Context, log: Log): Response {
   if (error instanceof RequestError) return mistaken(c, error);
   if (isStoreError(error)) return problem(c, 503, `The store failed: ${messagesOf(error)}.`);
-  const stack = error instanceof Error ? error.stack : undefined;
-  log.error("request failed", { path: c.req.path, cause: messagesOf(error), stack });
+  logFailure(log, c.req.path, error);
   return problem(c, 500, "This is a defect of tidegate-serve, or of its environment; the log has the cause.");
 }
 

@@ -3,7 +3,7 @@ import { type AllDecision, type Decision, InputError, isInputError, type LimitRe
 import { rateLimitHeaders } from "tidegate/http";
 import { messagesOf, UsageError } from "tidegate/cli";
 import { connectionsTo, endsWithin } from "./connections.ts";
-import type { Log } from "./log.ts";
+import { type Log, logFailure } from "./log.ts";
 import type { PolicyFile } from "./policies.ts";
 import { RequestError } from "./problem.ts";
 import {
@@ -121,8 +121,7 @@ async function giveBack(file: PolicyFile, { name, reserve: _, ...options }: Limi
 /** The name of the status of a request that could not be decided. */
 function failed(error: unknown, log: Log): "INVALID_ARGUMENT" | "INTERNAL" {
   if (error instanceof RequestError || isInputError(error)) return "INVALID_ARGUMENT";
-  const stack = error instanceof Error ? error.stack : undefined;
-  log.error("request failed", { path: "ShouldRateLimit", cause: messagesOf(error), stack });
+  logFailure(log, "ShouldRateLimit", error);
   return "INTERNAL";
 }
 

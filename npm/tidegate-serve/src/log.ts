@@ -1,4 +1,5 @@
 /** The service's log: one JSON object per line. */
+import { messagesOf } from "tidegate/cli";
 
 /** Fields of a line, beside `time`, `level` and `event`. */
 type Fields = Readonly<Record<string, unknown>>;
@@ -16,4 +17,10 @@ export function jsonLines(write: (line: string) => void): Log {
     (event: string, fields: Fields = {}) =>
       write(JSON.stringify({ time: new Date().toISOString(), level, event, ...fields }));
   return { info: at("info"), error: at("error") };
+}
+
+/** Logs a request that failed by no mistake of its client. */
+export function logFailure(log: Log, path: string, error: unknown): void {
+  const stack = error instanceof Error ? error.stack : undefined;
+  log.error("request failed", { path, cause: messagesOf(error), stack });
 }
