@@ -129,7 +129,12 @@ class Swaps<Version> {
   /** After a read that failed, perhaps for the keys of some of these calls: those on the same keys have attempts of their own. */
   async #apart(calls: readonly Waiting[], failure: unknown, until: Until): Promise<void> {
     const alike = new Map<string, Waiting[]>();
-    for (const call of calls) alike.set(call.ids.join("\0"), [...(alike.get(call.ids.join("\0")) ?? []), call]);
+    for (const call of calls) {
+      const ids = call.ids.join("\0");
+      const some = alike.get(ids);
+      if (some === undefined) alike.set(ids, [call]);
+      else some.push(call);
+    }
     if (alike.size === 1) throw failure;
     for (const some of alike.values()) {
       try {
