@@ -20,7 +20,7 @@ export class Reserve {
   readonly #clock: Clock;
   readonly #changed: () => void;
   readonly #slots: Slots = new Slots();
-  /** Since the first decision. */
+  /** Since the store's first decision. */
   #meter: Meter | undefined;
   /** Tokens that the queued calls need. */
   #owed = 0;
@@ -88,7 +88,8 @@ export class Reserve {
     // It was made after the request was sent: less than that is from before one of the clocks was set.
     this.#offset = offset <= known ? offset : Math.max(known + (offset - known) * DRIFT, sent - decision.now);
     this.#slots.add(decision, count);
-    this.#meter ??= new Meter(configOf(decision));
+    // A local limit, in a failed store's place, has another rate.
+    if (decision.degraded !== true) this.#meter ??= new Meter(configOf(decision));
     return decision;
   }
 
@@ -124,14 +125,19 @@ export class Reserve {
   giveBack(): void {
     this.#givesMore = this.#giving !== undefined;
     if (this.#givesMore || this.#requests > 0 || this.#slots.unbroken(this.#spare) <= 0) return;
-    const value = this.#source.value();
-    if (!isPromise(value)) {
-      this.#give(value);
+    let value: Value | Promise<Value>;
+    try {
+      value = this.#source.value();
+      if (!isPromise(value)) {
+        this.#give(value);
+        return;
+      }
+    } catch {
+      // The store failed: the tokens stay taken.
       return;
     }
     this.#giving = value
       .then((value) => this.#give(value))
-      // The store failed: the tokens stay taken.
       .catch(() => undefined)
       .finally(() => {
         this.#giving = undefined;
@@ -150,9 +156,9 @@ export class Reserve {
     // At most what the limit would hold by now without the reservation: a full limit would have lost the rest.
     const room = (value.config.capacity ?? value.config.rate) - value.value - this.#owed;
     const after = room > 0 ? this.#source.give(Math.min(count, room)) : value;
-    const rebase = (state: State): void => {
-      // Others may have reserved behind the last reservation that is left.
-      if (whole || isSplit) this.#slots.rebase(state, whole);
+    const rebase = (state: State & Pick<Decision, "degraded">): void => {
+      // Others may have reserved behind the last reservation that is left. Where the store failed, it is not the limit's state.
+      if ((whole || isSplit) && state.degraded !== true) this.#slots.rebase(state, whole);
     };
     if (isPromise(after)) return after.then(rebase);
     rebase(after);

@@ -40,10 +40,12 @@ export class Slots {
   tokens = 0;
 
   add(decision: Decision, count: number): void {
-    const { value, ts, now, retryAt = now, policy } = decision;
-    if (this.#config === undefined || policy.kind === "fixed window") this.#config = configOf(decision);
+    const { value, ts, now, retryAt = now, policy, degraded } = decision;
+    // What took a failed store's place has another state, and where it is a local limit, another rate.
+    const isOwn = degraded !== true;
+    if (isOwn && (this.#config === undefined || policy.kind === "fixed window")) this.#config = configOf(decision);
     // One shard's state does not determine the others'.
-    const state = policy.shards === 1 ? { value, ts } : undefined;
+    const state = isOwn && policy.shards === 1 ? { value, ts } : undefined;
     this.#slots.push({ count, left: count, at: retryAt, state });
     this.tokens += count;
   }

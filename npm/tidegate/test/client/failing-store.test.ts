@@ -1,0 +1,113 @@
+/** A queue on a store that fails: what it returns stays taken, and its other calls keep their times. */
+import { describe, expect, test, vi } from "vitest";
+import { semaphore, throttle } from "../../src/client/index.ts";
+import { defineLimits, memory, type OnStoreError, SECOND } from "../../src/index.ts";
+import type { Store } from "../../src/stores/contract.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+
+const spaced = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
+
+type Operation = "take" | "give" | "getValue";
+
+/** A store in memory of which some operations fail. */
+function breakable(sync: boolean) {
+  const held = memory();
+  const broken = new Set<Operation>();
+  function unlessBroken<R>(operation: string, run: () => R): R | Promise<R> {
+    const fails = broken.has(operation as Operation);
+    if (!sync) return fails ? Promise.reject(new Error("the disk is gone")) : Promise.resolve(run());
+    if (fails) throw new Error("the disk is gone");
+    return run();
+  }
+  const store = {
+    name: "local",
+    sync,
+    decide: (call, now) => unlessBroken(call.op, () => held.decide(call, now)),
+    decideAll: (calls, now) => held.decideAll(calls, now),
+    reset: (limit, key) => held.reset(limit, key),
+    getValue: (limit, key, now) => unlessBroken("getValue", () => held.getValue(limit, key, now)),
+  } as Store;
+  return { store, broken };
+}
+
+describe.each([true, false])("a queue on a store that fails, synchronous: %j", (sync) => {
+  function queue(onStoreError: OnStoreError = "deny", concurrency = semaphore(100)) {
+    const clock = fakeClock();
+    const start = clock.now();
+    const { store, broken } = breakable(sync);
+    const limiter = defineLimits({ api: spaced }, { store, now: clock.now, log: false, onStoreError });
+    const ran: [string, number][] = [];
+    const run = (name: string): void => void ran.push([name, clock.now() - start]);
+    const throttled = throttle(run, { limiter, name: "api" }, { clock, concurrency });
+    return { clock, broken, limiter, ran, throttled };
+  }
+
+  test.each<Operation>(["getValue", "give"])("%s fails as an aborted call's token goes back", async (operation) => {
+    const { clock, broken, ran, throttled } = queue();
+    const uncaught = vi.fn();
+    process.on("uncaughtException", uncaught);
+    const gone = new AbortController();
+    const names = ["a", "b", "c", "d", "e"];
+    const calls = names.map((name) => throttled.with(name === "c" ? { signal: gone.signal } : {})(name));
+    await clock.pass(10);
+    broken.add(operation);
+    gone.abort(new Error("no longer needed"));
+    await expect(calls[2]).rejects.toThrow("no longer needed");
+    await clock.pass(SECOND);
+    process.off("uncaughtException", uncaught);
+    expect(uncaught).not.toHaveBeenCalled();
+    expect(ran).toEqual([
+      ["a", 0],
+      ["b", 100],
+      ["d", 200],
+      ["e", 300],
+    ]);
+  });
+
+  test("the store fails as calls that are late, or cleared, return theirs", async () => {
+    const { clock, broken, throttled } = queue();
+    const calls = ["a", "b", "c", "d"].map((name) => throttled.with({ maxWait: name === "d" ? 350 : Infinity })(name));
+    const ends = Promise.allSettled(calls);
+    await clock.pass(0);
+    broken.add("getValue");
+    clock.set(clock.now() + 400);
+    await clock.pass(0);
+    expect(() => throttled.clear()).not.toThrow();
+    await clock.pass(SECOND);
+    await ends;
+    expect([throttled.queued, throttled.running, clock.timers]).toEqual([0, 0, 0]);
+    await throttled.idle();
+  });
+
+  test("what the store did not take does not go back to it", async () => {
+    const one = semaphore(1);
+    const { clock, broken, limiter, throttled } = queue("allow", one);
+    await one.acquire();
+    await limiter.limit("api");
+    broken.add("take");
+    const gone = new AbortController();
+    const call = throttled.with({ signal: gone.signal })("a");
+    await clock.pass(0);
+    broken.clear();
+    gone.abort(new Error("no longer needed"));
+    await expect(call).rejects.toThrow("no longer needed");
+    await clock.pass(0);
+    expect((await limiter.getValue("api")).value).toBe(0);
+  });
+
+  test("calls that a local limit granted leave the limit's own rate to later ones", async () => {
+    const { clock, broken, ran, throttled } = queue({ local: 0.1 });
+    broken.add("take");
+    void throttled("local");
+    await clock.pass(SECOND);
+    broken.clear();
+    for (const name of ["a", "b", "c"]) void throttled(name);
+    await clock.pass(SECOND);
+    expect(ran).toEqual([
+      ["local", 0],
+      ["a", 1000],
+      ["b", 1100],
+      ["c", 1200],
+    ]);
+  });
+});
