@@ -82,14 +82,18 @@ export class Reserve {
   /** `sent`: when the request was made, on this clock. */
   #add(decision: Decision, count: number, sent: number): Decision {
     if (!decision.ok) return decision;
-    // Each decision arrives late by its way back, so the least delay is the best estimate. The clocks drift slowly.
-    const offset = this.#clock.now() - decision.now;
-    const known = this.#offset ?? offset;
-    // It was made after the request was sent: less than that is from before one of the clocks was set.
-    this.#offset = offset <= known ? offset : Math.max(known + (offset - known) * DRIFT, sent - decision.now);
-    this.#slots.add(decision, count);
-    // A local limit, in a failed store's place, has another rate.
-    if (decision.degraded !== true) this.#meter ??= new Meter(configOf(decision));
+    const isOwn = decision.degraded !== true;
+    const now = this.#clock.now();
+    if (isOwn) {
+      // Each decision arrives late by its way back, so the least delay is the best estimate. The clocks drift slowly.
+      const offset = now - decision.now;
+      const known = this.#offset ?? offset;
+      // It was made after the request was sent: less than that is from before one of the clocks was set.
+      this.#offset = offset <= known ? offset : Math.max(known + (offset - known) * DRIFT, sent - decision.now);
+      this.#meter ??= new Meter(configOf(decision));
+    }
+    // What took a failed store's place is not of its clock, and a local limit has another rate and state.
+    this.#slots.add(decision, count, isOwn ? undefined : now - (this.#offset ?? 0) - decision.now);
     return decision;
   }
 
@@ -125,25 +129,23 @@ export class Reserve {
   giveBack(): void {
     this.#givesMore = this.#giving !== undefined;
     if (this.#givesMore || this.#requests > 0 || this.#slots.unbroken(this.#spare) <= 0) return;
-    let value: Value | Promise<Value>;
     try {
-      value = this.#source.value();
+      const value = this.#source.value();
       if (!isPromise(value)) {
         this.#give(value);
         return;
       }
+      this.#giving = value
+        .then((value) => this.#give(value))
+        .catch(() => undefined)
+        .finally(() => {
+          this.#giving = undefined;
+          if (this.#givesMore) this.giveBack();
+          this.#changed();
+        });
     } catch {
       // The store failed: the tokens stay taken.
-      return;
     }
-    this.#giving = value
-      .then((value) => this.#give(value))
-      .catch(() => undefined)
-      .finally(() => {
-        this.#giving = undefined;
-        if (this.#givesMore) this.giveBack();
-        this.#changed();
-      });
   }
 
   #give(value: Value): void | Promise<void> {
@@ -156,9 +158,9 @@ export class Reserve {
     // At most what the limit would hold by now without the reservation: a full limit would have lost the rest.
     const room = (value.config.capacity ?? value.config.rate) - value.value - this.#owed;
     const after = room > 0 ? this.#source.give(Math.min(count, room)) : value;
-    const rebase = (state: State & Pick<Decision, "degraded">): void => {
-      // Others may have reserved behind the last reservation that is left. Where the store failed, it is not the limit's state.
-      if ((whole || isSplit) && state.degraded !== true) this.#slots.rebase(state, whole);
+    const rebase = (state: State): void => {
+      // Others may have reserved behind the last reservation that is left.
+      if (whole || isSplit) this.#slots.rebase(state, whole);
     };
     if (isPromise(after)) return after.then(rebase);
     rebase(after);

@@ -39,14 +39,14 @@ export class Slots {
   /** Tokens left in all of them. */
   tokens = 0;
 
-  add(decision: Decision, count: number): void {
-    const { value, ts, now, retryAt = now, policy, degraded } = decision;
-    // What took a failed store's place has another state, and where it is a local limit, another rate.
-    const isOwn = degraded !== true;
+  /** `ahead`: of what took a failed store's place, how far the limiter's clock is ahead of its own. */
+  add(decision: Decision, count: number, ahead?: number): void {
+    const { value, ts, now, retryAt = now, policy } = decision;
+    const isOwn = ahead === undefined;
     if (isOwn && (this.#config === undefined || policy.kind === "fixed window")) this.#config = configOf(decision);
     // One shard's state does not determine the others'.
     const state = isOwn && policy.shards === 1 ? { value, ts } : undefined;
-    this.#slots.push({ count, left: count, at: retryAt, state });
+    this.#slots.push({ count, left: count, at: retryAt + (ahead ?? 0), state });
     this.tokens += count;
   }
 
@@ -132,12 +132,13 @@ export class Slots {
   /**
    * Sets the limit's state after the last tokens were returned, as that of the last reservation: behind that there must be
    * no other client's. Where all that are left were reserved consecutively (`whole`), they become one reservation made now.
+   * Where the store failed, the state is not the limit's.
    */
-  rebase({ value, ts }: State, whole: boolean): void {
+  rebase({ value, ts, degraded }: State & Pick<Decision, "degraded">, whole: boolean): void {
     const last = this.#last();
-    if (last === undefined || this.#config === undefined) return;
+    if (last === undefined || degraded === true) return;
     last.state = { value, ts };
-    last.at = paidAt(last.state, this.#config);
+    last.at = paidAt(last.state, this.#config as Config);
     if (!whole) return;
     this.#slots = [{ ...last, count: this.tokens, left: this.tokens }];
     this.#head = 0;

@@ -1,6 +1,6 @@
 /** A queue on a store that fails: what it returns stays taken, and its other calls keep their times. */
 import { describe, expect, test, vi } from "vitest";
-import { semaphore, throttle } from "../../src/client/index.ts";
+import { type LimiterLike, semaphore, throttle } from "../../src/client/index.ts";
 import { defineLimits, memory, type OnStoreError, SECOND } from "../../src/index.ts";
 import type { Store } from "../../src/stores/contract.ts";
 import { fakeClock } from "../../src/testing/index.ts";
@@ -111,3 +111,41 @@ describe.each([true, false])("a queue on a store that fails, synchronous: %j", (
     ]);
   });
 });
+
+test.each([30 * SECOND, -30 * SECOND])(
+  "calls keep their times where a store fails whose clock is %i ms ahead",
+  async (ahead) => {
+    const clock = fakeClock();
+    const start = clock.now();
+    const remote = defineLimits({ api: spaced }, { now: () => clock.now() + ahead });
+    const local = defineLimits({ api: spaced }, { now: clock.now });
+    let fails = false;
+    const limiter: LimiterLike<"api"> = {
+      limit: (...call) => (fails ? { ...local.limit(...call), degraded: true } : remote.limit(...call)),
+      give: (...call) => remote.give(...call),
+      getValue: (...of) => remote.getValue(...of),
+    };
+    const ran: [string, number][] = [];
+    const throttled = throttle(
+      (name: string) => void ran.push([name, clock.now() - start]),
+      { limiter, name: "api" },
+      { clock },
+    );
+    for (const name of ["a", "b", "c", "d"]) void throttled(name);
+    await clock.pass(10);
+    fails = true;
+    void throttled("local");
+    await clock.pass(SECOND);
+    fails = false;
+    void throttled("e");
+    await clock.pass(SECOND);
+    expect(ran).toEqual([
+      ["a", 0],
+      ["b", 100],
+      ["c", 200],
+      ["d", 300],
+      ["local", 300],
+      ["e", 1010],
+    ]);
+  },
+);
