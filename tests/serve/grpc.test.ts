@@ -73,14 +73,16 @@ const of = (entries: Entries): Descriptor => ({
 const call = (
   request: { domain?: string; descriptors: readonly Descriptor[]; hits_addend?: number },
   by = client,
-): Promise<Limited> =>
+): Promise<Limited> => callWith(encoded(request), by);
+const encoded = (request: object): Buffer =>
+  Buffer.from(Request.encode(Request.fromObject({ domain: "envoy", ...request })).finish());
+const callWith = (message: Buffer, by = client): Promise<Limited> =>
   new Promise((resolve, reject) => {
-    const encode = (message: object) => Buffer.from(Request.encode(Request.fromObject(message)).finish());
     const options = { enums: String, longs: Number, defaults: true };
     const decode = (bytes: Buffer) => Response.toObject(Response.decode(bytes), options);
     const answered = (error: ServiceError | null, response?: object) =>
       error === null ? resolve(response as Limited) : reject(error);
-    by.makeUnaryRequest(PATH, encode, decode, { domain: "envoy", ...request }, answered);
+    by.makeUnaryRequest(PATH, (bytes: Buffer) => bytes, decode, message, answered);
   });
 const codes = ({ overall_code, statuses }: Limited) => [overall_code, ...statuses.map(({ code }) => code)];
 
@@ -253,6 +255,19 @@ test("entries are headers, parameters and claims by their prefix, and the domain
     current_limit: null,
   });
   expect((await service.post("/v1/check", { name: "key", key: "k1", count: 0 })).body.value).toBeLessThan(10);
+});
+
+test("a client's header that is not UTF-8, which Envoy copies as it is, is the value that it is over HTTP", async () => {
+  const sent = (value: string) => {
+    const entries = { "header:x-api-key": "****", "jwt:plan": "free" };
+    const message = encoded({ domain: "shop", descriptors: [of(entries)] });
+    message.write(value, message.indexOf("****"), "latin1");
+    return callWith(message);
+  };
+  for (const value of ["caf\xe9", "caf\xff"]) {
+    expect((await sent(value)).statuses[0]).toMatchObject({ code: "OK", limit_remaining: 9 });
+    expect((await service.post("/v1/check", { name: "key", key: value, count: 0 })).body.value).toBeLessThan(10);
+  }
 });
 
 test("the names of claims are as they are written, and not those of headers, which have any case", async () => {

@@ -14,6 +14,7 @@ import {
   type RateLimitRequest,
   type RateLimitResponse,
   type Status,
+  textOf,
   UNITS,
 } from "./rls.ts";
 
@@ -33,7 +34,8 @@ function limitsOf(file: PolicyFile, domain: string, { entries }: Descriptor): re
   const query = new URLSearchParams();
   const present = new Set(Object.keys(headers).map((name) => `header:${name}`));
   let address: string | undefined;
-  for (const { key = "", value = "" } of entries) {
+  for (const { key = "", value: bytes } of entries) {
+    const value = bytes === undefined ? "" : textOf(bytes);
     const [, source = "header", name = key] = /^(header|query|jwt):(.+)$/.exec(key) ?? [];
     if (key === "remote_address" || key === "ip:address") {
       address = value;

@@ -1,4 +1,5 @@
 /** The messages of Envoy's rate limit protocol that the service reads and writes, with the field numbers of its specification. */
+import { isUtf8 } from "node:buffer";
 import protobuf from "protobufjs/light.js";
 
 const field = (type: string, id: number) => ({ type, id });
@@ -6,7 +7,8 @@ const repeated = (type: string, id: number) => ({ rule: "repeated", type, id });
 
 const root = protobuf.Root.fromJSON({
   nested: {
-    Entry: { fields: { key: field("string", 1), value: field("string", 2) } },
+    // A client's header, which Envoy copies as it is: a string must be UTF-8.
+    Entry: { fields: { key: field("string", 1), value: field("bytes", 2) } },
     UInt64Value: { fields: { value: field("uint64", 1) } },
     Descriptor: {
       fields: {
@@ -51,9 +53,14 @@ export const UNITS: Readonly<Record<number, number>> = {
   86400000: 4,
 };
 
+/** The text of an entry; of other bytes than UTF-8 what Node.js makes of them in a header over HTTP. */
+export function textOf(value: Buffer): string {
+  return value.toString(isUtf8(value) ? "utf8" : "latin1");
+}
+
 export interface Descriptor {
   /** A text that is empty is absent. */
-  readonly entries: readonly { readonly key?: string; readonly value?: string }[];
+  readonly entries: readonly { readonly key?: string; readonly value?: Buffer }[];
   /** In place of that of the request; as text, because it has 64 bits. */
   readonly hitsAddend?: { readonly value?: string } | undefined;
   /** The hits are given back. */
