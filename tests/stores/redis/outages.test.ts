@@ -165,6 +165,24 @@ test("calls that ioredis queued without a connection take nothing once it has on
   expect(await probe.keys("*")).toEqual([]);
 });
 
+test.each([
+  ["max retries per request", { maxRetriesPerRequest: 0 }],
+  ["enableOfflineQueue", { enableOfflineQueue: false }],
+])("an error of ioredis, %j, is logged with its connection's, which has the address", async (what, options) => {
+  const port = await freePort();
+  const client = new Redis({ host: "127.0.0.1", port, password: "secret", ...options });
+  onTestFinished(() => client.disconnect());
+  const failed = new Promise((resolve) => client.on("error", resolve));
+  const store = redis(client);
+  await failed;
+  const lines: string[] = [];
+  const log = { error: (line: string) => void lines.push(line), info: () => {} };
+  await defineLimits(limits, { store, log }).limit("api");
+  expect(lines).toEqual([expect.stringContaining(what)]);
+  expect(lines[0]).toContain(`(the connection's last error: connect ECONNREFUSED 127.0.0.1:${port})`);
+  expect(lines[0]).not.toContain("secret");
+});
+
 describe("a first call while the client connects", () => {
   const clients: Readonly<Record<string, (port: number) => Open>> = {
     ioredis: (port) => {

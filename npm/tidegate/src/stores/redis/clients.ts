@@ -1,6 +1,6 @@
 /** The clients that a store takes, by their shape, and one way to run a script on each of them. */
 
-import { InputError, showInstead } from "../../limit/errors.ts";
+import { InputError, messageOf, showInstead } from "../../limit/errors.ts";
 import type { Form } from "./script.ts";
 import { requesterOf, commandSender } from "./upstash.ts";
 
@@ -149,6 +149,8 @@ interface Ioredis extends Emitter {
   readonly options?: object;
   /** Of a cluster: for each slot the master, then its replicas. */
   readonly slots?: readonly (readonly string[] | undefined)[];
+  /** Of a connection to one server; has the error with which the latest one ended that had one. */
+  readonly connector?: { readonly firstError?: Error };
   connect(): Promise<unknown>;
   sendCommand(command: object, ...rest: unknown[]): unknown;
   evalshaBuffer(sha: string, ...args: unknown[]): Promise<unknown>;
@@ -176,16 +178,23 @@ function ioredis(client: Ioredis, server: Server): Link {
     connecting: starting ? firstOf(client, ["ready", "close", "end"]) : undefined,
     run: (whole, script, keys, args) => {
       const name = whole ? "evalBuffer" : "evalshaBuffer";
-      return once[name](script, keys.length, keys, args).catch(withoutCommand);
+      return once[name](script, keys.length, keys, args).catch((error: unknown) => {
+        throw explained(error, client.connector?.firstError);
+      });
     },
   };
 }
 
-/** The client's errors have the command, which a log would print: the script, and the keys of other callers. */
-function withoutCommand(error: unknown): never {
+/**
+ * The client's errors have the command, which a log would print: the script, and the keys of other callers. Its own, which
+ * are no reply of the server, do not have why there is no connection.
+ */
+function explained(error: unknown, why: Error | undefined): unknown {
+  const { name, message } = Object(error) as { name?: unknown; message?: unknown };
   if (Object.hasOwn(Object(error), "command"))
     Reflect.defineProperty(error as object, "command", { enumerable: false });
-  throw error;
+  if (why === undefined || error === why || name === "ReplyError") return error;
+  return new Error(`${String(message)} (the connection's last error: ${messageOf(why)})`, { cause: error });
 }
 
 /** What clients, pools and clusters of node-redis have besides; only a cluster has `masters`. */
