@@ -109,12 +109,26 @@ impl History {
         self.step("take", now, Some(count), false)
     }
 
+    /// `take`s, each so many ms after `from`, of so many tokens.
+    pub fn takes(&mut self, from: f64, calls: &[(f64, f64)]) {
+        for &(after, count) in calls {
+            self.take(from + after, count);
+        }
+    }
+
     /// `take` one ms before the `retry_at` of the last decision, and at it; returns it.
     pub fn around_retry(&mut self, count: f64) -> f64 {
         let at = self.retry_at();
         self.take(at - 1.0, count);
         self.take(at, count);
         at
+    }
+
+    /// [`History::around_retry`] where the last decision has a `retry_at`.
+    pub fn around_any_retry(&mut self, count: f64) {
+        if self.last().retry_at.is_some() {
+            self.around_retry(count);
+        }
     }
 
     /// `take`, at most so often, until it is denied; then `take` of all that it holds, around its `retry_at`, which it returns.

@@ -46,8 +46,7 @@ fn on(kind: &str, limit: Limit) -> Vec<String> {
     let mut h = named("each operation on a blocked key");
     h.block(TODAY, 10_000.0);
     h.check(TODAY + 1.0, 1.0);
-    h.take(TODAY + 2.0, 0.0);
-    h.take(TODAY + 3.0, 11.0);
+    h.takes(TODAY, &[(2.0, 0.0), (3.0, 11.0)]);
     h.reserve(TODAY + 4.0, 1.0);
     h.charge(TODAY + 5.0, 2.0);
     h.give(TODAY + 6.0, 1.5);

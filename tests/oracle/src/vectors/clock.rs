@@ -31,9 +31,7 @@ pub(crate) fn vectors() -> Vec<String> {
             h.take(TODAY + jump, 9.0);
             h.check(TODAY + 1.0, 1.0);
             h.project(TODAY + 1.0);
-            h.take(TODAY + 1.0, 0.0);
-            h.take(TODAY + 1.0, 10.0);
-            h.take(TODAY + 2.0, 10.0);
+            h.takes(TODAY, &[(1.0, 0.0), (1.0, 10.0), (2.0, 10.0)]);
             out.push(h.finish());
         }
         let mut h = History::new(&format!("{name}: oscillating"), limit);
@@ -60,9 +58,7 @@ pub(crate) fn vectors() -> Vec<String> {
     }
     let mut h = History::new("only what was written remembers the clock", Limit::bucket(10.0, 1000.0));
     h.check(TODAY + 10_000.0, 1.0);
-    h.take(TODAY, 10.0);
-    h.take(TODAY + 10_000.0, 10.0);
-    h.take(TODAY, 1.0);
+    h.takes(TODAY, &[(0.0, 10.0), (10_000.0, 10.0), (0.0, 1.0)]);
     out.push(h.finish());
     let limits = [
         Limit::bucket(10.0, 1000.0),

@@ -49,8 +49,7 @@ pub(crate) fn vectors() -> Vec<String> {
         h.take(TODAY + 100.0, 1.0);
         h.give(TODAY + 100.0, 1.0);
         h.config(after);
-        h.take(TODAY + 100.0, 2.0);
-        h.take(TODAY + 1100.0, 2.0);
+        h.takes(TODAY, &[(100.0, 2.0), (1100.0, 2.0)]);
         out.push(h.finish());
     }
     for seed in 0..14 {

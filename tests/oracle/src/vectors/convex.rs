@@ -17,20 +17,16 @@ pub(crate) fn vectors() -> Vec<String> {
     h.take(TODAY, 0.5);
     out.push(h.finish());
     let mut h = History::new("the clock back by 10 s costs nothing", bucket);
-    h.take(TODAY, 5.0);
-    h.take(TODAY - 10_000.0, 1.0);
+    h.takes(TODAY, &[(0.0, 5.0), (-10_000.0, 1.0)]);
     out.push(h.finish());
     let mut h = History::new("the clock back by 1 ms over a window's edge loses no window", window);
-    h.take(TODAY, 5.0);
-    h.take(TODAY - 1.0, 1.0);
+    h.takes(TODAY, &[(0.0, 5.0), (-1.0, 1.0)]);
     out.push(h.finish());
     for capacity in [10.0, 30.0] {
         let limit = window.start(TODAY + 1500.0).capacity(capacity);
         let mut h =
             History::new(&format!("a start in the future is a grid like any other, capacity {capacity}"), limit);
-        h.take(TODAY, 1.0);
-        h.take(TODAY, capacity);
-        h.take(TODAY + 500.0, 10.0);
+        h.takes(TODAY, &[(0.0, 1.0), (0.0, capacity), (500.0, 10.0)]);
         out.push(h.finish());
     }
     let mut h = History::new("start 0 is a start", window);
@@ -38,13 +34,11 @@ pub(crate) fn vectors() -> Vec<String> {
     h.project(TODAY + 1.0);
     out.push(h.finish());
     let mut h = History::new("retryAt is whole, and right", Limit::bucket(7.0, 60_000.0));
-    h.take(TODAY, 7.0);
-    h.take(TODAY, 1.0);
+    h.takes(TODAY, &[(0.0, 7.0), (0.0, 1.0)]);
     h.around_retry(1.0);
     out.push(h.finish());
     let mut h = History::new("2 shards, capacity 10, count 6", bucket.shards(2.0));
-    h.take(TODAY, 6.0);
-    h.take(TODAY, 6.0);
+    h.takes(TODAY, &[(0.0, 6.0), (0.0, 6.0)]);
     h.around_retry(6.0);
     out.push(h.finish());
     let mut h = History::new("10 shards, rate 100, count 15, no rows yet", Limit::bucket(100.0, 1000.0).shards(10.0));
@@ -58,8 +52,7 @@ pub(crate) fn vectors() -> Vec<String> {
     let mut h = History::new("the kind changed on a live state, bucket to window", bucket);
     h.take(TODAY + 250.0, 7.5);
     h.config(window);
-    h.take(TODAY + 300.0, 1.0);
-    h.take(TODAY + 1000.0, 10.0);
+    h.takes(TODAY, &[(300.0, 1.0), (1000.0, 10.0)]);
     out.push(h.finish());
     let mut h = History::new("a capacity that is raised is used at once", bucket);
     h.take(TODAY, 10.0);

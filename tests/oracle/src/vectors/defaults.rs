@@ -49,8 +49,7 @@ pub(crate) fn vectors() -> Vec<String> {
         for period in [1000.0, 86_400_000.0, 1_099_511_627_776.0] {
             let mut h =
                 History::keyed(&format!("{name}, window of {period} ms"), key.clone(), Limit::window(5.0, period));
-            h.take(TODAY, 5.0);
-            h.take(TODAY, 1.0);
+            h.takes(TODAY, &[(0.0, 5.0), (0.0, 1.0)]);
             h.around_retry(1.0);
             out.push(h.finish());
         }
@@ -59,13 +58,11 @@ pub(crate) fn vectors() -> Vec<String> {
     h.take(TODAY, 5.0);
     out.push(h.finish());
     let mut h = History::new("all shards are on the one grid", Limit::window(9.0, 1000.0).shards(3.0));
-    h.take(TODAY, 9.0);
-    h.take(TODAY, 1.0);
+    h.takes(TODAY, &[(0.0, 9.0), (0.0, 1.0)]);
     out.push(h.finish());
     for start in [0.0, -0.0] {
         let mut h = History::new(&format!("start {start:?} is a start"), Limit::window(5.0, 1000.0).start(start + 0.0));
-        h.take(999.0, 5.0);
-        h.take(999.0, 1.0);
+        h.takes(0.0, &[(999.0, 5.0), (999.0, 1.0)]);
         out.push(h.finish());
         if start == 0.0 {
             break;

@@ -1,5 +1,6 @@
 use super::TODAY;
 use super::config_change::changed;
+use super::fixed_window::emptied;
 use super::wander::{Wander, wander};
 use crate::history::History;
 use crate::limit::Limit;
@@ -17,27 +18,15 @@ fn by_hand() -> Vec<String> {
     let mut out = Vec::new();
     let ten = window(10.0, 1000.0);
     let mut h = History::new("a window begins at the first request and ends one period later", ten);
-    h.take(TODAY + 123.0, 7.0);
-    h.take(TODAY + 1100.0, 3.0);
-    h.take(TODAY + 1122.0, 1.0);
-    h.take(TODAY + 1123.0, 10.0);
-    h.take(TODAY + 2122.0, 1.0);
-    h.take(TODAY + 2123.0, 1.0);
+    h.takes(TODAY, &[(123.0, 7.0), (1100.0, 3.0), (1122.0, 1.0), (1123.0, 10.0), (2122.0, 1.0), (2123.0, 1.0)]);
     out.push(h.finish());
     let mut h = History::new("a window that ended long ago gives its grid up", ten);
-    h.take(TODAY, 10.0);
-    h.take(TODAY + 3456.0, 4.0);
-    h.take(TODAY + 4455.0, 7.0);
-    h.take(TODAY + 4456.0, 7.0);
+    h.takes(TODAY, &[(0.0, 10.0), (3456.0, 4.0), (4455.0, 7.0), (4456.0, 7.0)]);
     out.push(h.finish());
     let mut h = History::new("debt is paid on the key's own grid", ten);
     h.take(TODAY + 7.0, 1.0);
     h.charge(TODAY + 500.0, 24.0);
-    h.take(TODAY + 1006.0, 1.0);
-    h.take(TODAY + 1007.0, 1.0);
-    h.take(TODAY + 2500.0, 5.0);
-    h.take(TODAY + 2600.0, 1.0);
-    h.take(TODAY + 3007.0, 1.0);
+    h.takes(TODAY, &[(1006.0, 1.0), (1007.0, 1.0), (2500.0, 5.0), (2600.0, 1.0), (3007.0, 1.0)]);
     out.push(h.finish());
     let mut h = History::new("reservations are paid on the key's own grid", ten.max_reserved(25.0));
     h.reserve(TODAY + 400.0, 12.0);
@@ -52,9 +41,7 @@ fn by_hand() -> Vec<String> {
     h.take(TODAY + 20.0, 4.0);
     h.give(TODAY + 30.0, 10.0);
     h.check(TODAY + 35.0, 1.0);
-    h.take(TODAY + 40.0, 10.0);
-    h.take(TODAY + 1000.0, 1.0);
-    h.take(TODAY + 1040.0, 1.0);
+    h.takes(TODAY, &[(40.0, 10.0), (1000.0, 1.0), (1040.0, 1.0)]);
     out.push(h.finish());
     let mut h = History::new("a check and a count of 0 open no window", ten);
     h.check(TODAY, 1.0);
@@ -66,36 +53,21 @@ fn by_hand() -> Vec<String> {
     h.take(TODAY + 1500.0, 2.0);
     out.push(h.finish());
     let mut h = History::new("a clock that steps back stays in the window", ten);
-    h.take(TODAY, 6.0);
-    h.take(TODAY - 700.0, 3.0);
-    h.take(TODAY - 3_600_000.0, 2.0);
-    h.take(TODAY + 999.0, 2.0);
-    h.take(TODAY + 1000.0, 2.0);
-    h.take(TODAY + 999.0, 2.0);
+    h.takes(TODAY, &[(0.0, 6.0), (-700.0, 3.0), (-3_600_000.0, 2.0), (999.0, 2.0), (1000.0, 2.0), (999.0, 2.0)]);
     out.push(h.finish());
     let mut h = History::new("a state of a broken clock is none", ten);
-    h.take(TODAY + 3_600_001.0, 10.0);
-    h.take(TODAY, 4.0);
-    h.take(TODAY + 999.0, 7.0);
-    h.take(TODAY + 1000.0, 7.0);
+    h.takes(TODAY, &[(3_600_001.0, 10.0), (0.0, 4.0), (999.0, 7.0), (1000.0, 7.0)]);
     out.push(h.finish());
     let mut h = History::new("a full state ahead of the clock keeps its start", ten);
     h.take(TODAY, 2.0);
     h.give(TODAY, 2.0);
-    h.take(TODAY - 500.0, 2.0);
-    h.take(TODAY + 999.0, 9.0);
-    h.take(TODAY + 1000.0, 9.0);
+    h.takes(TODAY, &[(-500.0, 2.0), (999.0, 9.0), (1000.0, 9.0)]);
     out.push(h.finish());
     let mut h = History::new("a count above the capacity", window(2.0, 1000.0));
-    h.take(5.0, 3.0);
-    h.take(5.0, 0.0);
+    h.takes(0.0, &[(5.0, 3.0), (5.0, 0.0)]);
     out.push(h.finish());
     let mut h = History::new("the clock's end", window(2.0, 1000.0));
-    h.take(END - 1000.0, 2.0);
-    h.take(END - 1000.0, 1.0);
-    h.take(END - 1.0, 2.0);
-    h.take(END, 1.0);
-    h.take(END, 2.0);
+    h.takes(END, &[(-1000.0, 2.0), (-1000.0, 1.0), (-1.0, 2.0), (0.0, 1.0), (0.0, 2.0)]);
     out.push(h.finish());
     let mut h = History::new("reset and project", ten);
     h.take(TODAY, 10.0);
@@ -143,12 +115,7 @@ pub(crate) fn vectors() -> Vec<String> {
         ("a rate of a third of the capacity", window(1.0, 100.0).capacity(3.0), 3.0),
     ] {
         for start in [0.0, TODAY + 999.0] {
-            let mut h = History::new(&format!("{name}, from {start}"), limit);
-            let at = h.emptied(start, count, 6);
-            h.check(at, count);
-            h.check(at + limit.period, count);
-            h.check(at + 3.0 * limit.period, count);
-            out.push(h.finish());
+            out.push(emptied(&format!("{name}, from {start}"), limit, start, count));
         }
     }
     for seed in 0..30 {

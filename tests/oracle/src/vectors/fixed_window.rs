@@ -5,6 +5,16 @@ use crate::limit::Limit;
 
 pub(crate) const ABOUT: &str = "Fixed windows: tokens come back at each window's start, on a grid that never drifts.";
 
+/// Tokens are taken until there are no more; then checks in later windows.
+pub(crate) fn emptied(name: &str, limit: Limit, start: f64, count: f64) -> String {
+    let mut h = History::new(name, limit);
+    let at = h.emptied(start, count, 6);
+    h.check(at, count);
+    h.check(at + limit.period, count);
+    h.check(at + 3.0 * limit.period, count);
+    h.finish()
+}
+
 pub(crate) fn vectors() -> Vec<String> {
     let mut out = Vec::new();
     for (name, limit, count) in [
@@ -22,31 +32,18 @@ pub(crate) fn vectors() -> Vec<String> {
         ("a rate of a third of the capacity", Limit::window(1.0, 100.0).capacity(3.0).start(50.0), 3.0),
     ] {
         for start in [0.0, TODAY, TODAY + 999.0] {
-            let mut h = History::new(&format!("{name}, from {start}"), limit);
-            let at = h.emptied(start, count, 6);
-            h.check(at, count);
-            h.check(at + limit.period, count);
-            h.check(at + 3.0 * limit.period, count);
-            out.push(h.finish());
+            out.push(emptied(&format!("{name}, from {start}"), limit, start, count));
         }
     }
     let mut h = History::new("a window's last and first ms", Limit::window(2.0, 1000.0).start(0.0));
-    h.take(999.0, 2.0);
-    h.take(999.0, 1.0);
-    h.take(1000.0, 2.0);
-    h.take(1999.0, 1.0);
-    h.take(2000.0, 1.0);
+    h.takes(0.0, &[(999.0, 2.0), (999.0, 1.0), (1000.0, 2.0), (1999.0, 1.0), (2000.0, 1.0)]);
     out.push(h.finish());
     let mut h = History::new("a count above the capacity", Limit::window(2.0, 1000.0).start(0.0));
-    h.take(5.0, 3.0);
-    h.take(5.0, 0.0);
+    h.takes(0.0, &[(5.0, 3.0), (5.0, 0.0)]);
     out.push(h.finish());
     let mut h = History::new("the clock's end", Limit::window(2.0, 1000.0).start(0.0));
     let end = 4_503_599_627_370_496.0;
-    h.take(end - 1000.0, 2.0);
-    h.take(end - 1000.0, 1.0);
-    h.take(end - 1.0, 2.0);
-    h.take(end, 1.0);
+    h.takes(end, &[(-1000.0, 2.0), (-1000.0, 1.0), (-1.0, 2.0), (0.0, 1.0)]);
     out.push(h.finish());
     for seed in 0..25 {
         let limit = [

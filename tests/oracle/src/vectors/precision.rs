@@ -20,31 +20,20 @@ pub(crate) fn vectors() -> Vec<String> {
         (5e-324, 1.0),
         (2.2250738585072014e-308, 1000.0),
     ] {
-        let mut h =
-            History::new(&format!("{rate} in {period} ms"), Limit::bucket(rate, period).capacity(rate.max(3.0)));
-        let most = rate.max(3.0);
-        h.take(TODAY, most);
-        for part in [0.1, 1.0 / 3.0, 0.7, 0.999_999_999_999] {
-            h.take(TODAY + 1.0, most * part);
-            if let Some(at) = h.last().retry_at {
-                h.take(at - 1.0, most * part);
-                h.take(at, most * part);
+        let most = f64::max(rate, 3.0);
+        let parts = [0.1, 1.0 / 3.0, 0.7, 0.999_999_999_999];
+        for (kind, limit, parts) in [
+            ("", Limit::bucket(rate, period), &parts[..]),
+            ("window, ", Limit::window(rate, period).start(17.0), &parts[..3]),
+        ] {
+            let mut h = History::new(&format!("{kind}{rate} in {period} ms"), limit.capacity(most));
+            h.take(TODAY, most);
+            for part in parts {
+                h.take(TODAY + 1.0, most * part);
+                h.around_any_retry(most * part);
             }
+            out.push(h.finish());
         }
-        out.push(h.finish());
-        let mut h = History::new(
-            &format!("window, {rate} in {period} ms"),
-            Limit::window(rate, period).capacity(rate.max(3.0)).start(17.0),
-        );
-        h.take(TODAY, most);
-        for part in [0.1, 1.0 / 3.0, 0.7] {
-            h.take(TODAY + 1.0, most * part);
-            if let Some(at) = h.last().retry_at {
-                h.take(at - 1.0, most * part);
-                h.take(at, most * part);
-            }
-        }
-        out.push(h.finish());
     }
     let mut h = History::new("a tenth, ten times", Limit::bucket(1.0, 1000.0));
     for _ in 0..11 {

@@ -24,10 +24,7 @@ pub(crate) fn vectors() -> Vec<String> {
                 h.reserve(TODAY + f64::from(i) * 7.0, count);
             }
             h.take(TODAY + 30.0, count);
-            if let Some(at) = h.last().retry_at {
-                h.take(at - 1.0, count);
-                h.take(at, count);
-            }
+            h.around_any_retry(count);
             h.reserve(TODAY + 60_000.0, count);
             out.push(h.finish());
         }

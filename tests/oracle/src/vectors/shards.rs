@@ -24,8 +24,7 @@ pub(crate) fn vectors() -> Vec<String> {
             h.project(TODAY + 5.0);
             out.push(h.finish());
             let mut h = History::new(&format!("{kind}, {n} shards: any count up to the whole capacity"), limit);
-            h.take(TODAY, most);
-            h.take(TODAY, 1.0);
+            h.takes(TODAY, &[(0.0, most), (0.0, 1.0)]);
             let at = h.around_retry(1.0);
             h.take(at, most * 1.5);
             h.take(at, most);
@@ -66,15 +65,12 @@ pub(crate) fn vectors() -> Vec<String> {
     h.charge(TODAY + 1e10, 50.0);
     h.check(TODAY, 10.0);
     h.project(TODAY);
-    h.take(TODAY, 3.0);
-    h.take(TODAY, 7.0);
-    h.take(TODAY, 1.0);
+    h.takes(TODAY, &[(0.0, 3.0), (0.0, 7.0), (0.0, 1.0)]);
     out.push(h.finish());
     let mut h = History::new("a change of policy, and of the number of shards", limit);
     h.take(TODAY, 9.0);
     h.config(limit.capacity(4.0));
-    h.take(TODAY + 100.0, 2.0);
-    h.take(TODAY + 1000.0, 4.0);
+    h.takes(TODAY, &[(100.0, 2.0), (1000.0, 4.0)]);
     h.config(limit.capacity(40.0).shards(5.0));
     h.take(TODAY + 1500.0, 5.0);
     out.push(h.finish());

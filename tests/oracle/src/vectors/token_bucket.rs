@@ -29,32 +29,20 @@ pub(crate) fn vectors() -> Vec<String> {
     }
     let mut h =
         History::new("a count above the capacity is never granted, and nothing is read", Limit::bucket(10.0, 1000.0));
-    h.take(TODAY, 10.5);
-    h.take(TODAY, 4.0);
-    h.take(TODAY, 11.0);
-    h.take(TODAY, 6.0);
+    h.takes(TODAY, &[(0.0, 10.5), (0.0, 4.0), (0.0, 11.0), (0.0, 6.0)]);
     out.push(h.finish());
     let mut h = History::new("count 0 writes nothing, and waits for the debt of others", Limit::bucket(10.0, 1000.0));
-    h.take(TODAY, 0.0);
-    h.take(TODAY, 10.0);
-    h.take(TODAY + 50.0, 0.0);
+    h.takes(TODAY, &[(0.0, 0.0), (0.0, 10.0), (50.0, 0.0)]);
     h.charge(TODAY + 50.0, 3.0);
     h.take(TODAY + 50.0, 0.0);
     h.around_retry(0.0);
     out.push(h.finish());
     let mut h = History::new("the clock's end", Limit::bucket(1.0, 1000.0).capacity(5.0));
     let end = 4_503_599_627_370_496.0;
-    h.take(end - 1500.0, 5.0);
-    h.take(end - 1500.0, 1.0);
-    h.take(end - 1500.0, 2.0);
-    h.take(end - 500.0, 1.0);
-    h.take(end, 1.0);
-    h.take(end, 0.0);
+    h.takes(end, &[(-1500.0, 5.0), (-1500.0, 1.0), (-1500.0, 2.0), (-500.0, 1.0), (0.0, 1.0), (0.0, 0.0)]);
     out.push(h.finish());
     let mut h = History::new("a count too small to change the value is still written", Limit::bucket(1e12, 1000.0));
-    h.take(TODAY, 1e-9);
-    h.take(TODAY + 1.0, 1e-9);
-    h.take(TODAY + 1.0, 5e-324);
+    h.takes(TODAY, &[(0.0, 1e-9), (1.0, 1e-9), (1.0, 5e-324)]);
     out.push(h.finish());
     for seed in 0..30 {
         let limit = [
