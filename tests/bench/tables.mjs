@@ -25,6 +25,16 @@ export function shuffled(list) {
   return list.map(() => left.splice(Math.floor(Math.random() * left.length), 1)[0]);
 }
 
+/** Measures every contender in each round, each time in another order: the figures of each by its name. */
+export async function inRounds(rounds, contenders, measure) {
+  const figures = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, contender] of shuffled(Object.entries(contenders)))
+      figures[name].push(await measure(contender, name));
+  }
+  return figures;
+}
+
 export function median(numbers) {
   const sorted = [...numbers].sort((a, b) => a - b);
   const middle = sorted.length >> 1;

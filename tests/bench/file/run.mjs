@@ -8,11 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { versionOf } from "../installed.mjs";
 import { startServer } from "../redis/server.mjs";
-import { measured, options, publish, shuffled } from "../tables.mjs";
+import { inRounds, measured, options, publish } from "../tables.mjs";
 import { alone, inCluster } from "./contenders.mjs";
 
 const given = options(7);
-const { rounds } = given;
 const ms = given.quick ? 300 : 1000;
 const PROCESSES = 2;
 
@@ -41,7 +40,7 @@ async function workers(name) {
       worker.on("exit", (code) => reject(new Error(`a worker of ${name} ended with ${code}`)));
     });
   const done = each.map(message("done"));
-  for (const all of [done]) for (const one of all) one.catch(() => {});
+  for (const one of done) one.catch(() => {});
   await Promise.all(each.map(message("ready")));
   for (const worker of each) worker.send({ type: "go" });
   const figures = await Promise.all(done);
@@ -50,11 +49,7 @@ async function workers(name) {
 }
 
 async function measure(title, base, contenders, how) {
-  const figures = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
-  for (let round = 0; round < rounds; round++) {
-    for (const [name, contender] of shuffled(Object.entries(contenders)))
-      figures[name].push(await how(contender, name));
-  }
+  const figures = await inRounds(given.rounds, contenders, how);
   return measured({ title, unit: "decisions a second", base, rounds: figures });
 }
 

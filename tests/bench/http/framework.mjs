@@ -3,7 +3,7 @@
 // than that between two processes.
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import { shuffled } from "../tables.mjs";
+import { inRounds } from "../tables.mjs";
 import { applications } from "./applications.mjs";
 
 const [framework, rounds, amount] = process.argv.slice(2);
@@ -41,8 +41,5 @@ async function measured(handle) {
 const handlers = {};
 for (const [name, make] of Object.entries(applications[framework])) handlers[name] = await make();
 for (const handle of Object.values(handlers)) await measured(handle); // warm
-const micros = Object.fromEntries(Object.keys(handlers).map((name) => [name, []]));
-for (let round = 0; round < rounds; round++) {
-  for (const [name, handle] of shuffled(Object.entries(handlers))) micros[name].push(await measured(handle));
-}
+const micros = await inRounds(rounds, handlers, measured);
 process.send(micros, () => process.exit());

@@ -3,12 +3,11 @@
 // Decisions through pg's Pool on a server of this run, with durable settings. Contenders take turns in each round.
 import pg from "pg";
 import { versionOf } from "../installed.mjs";
-import { measured, median, options, publish, shuffled } from "../tables.mjs";
+import { inRounds, measured, median, options, publish } from "../tables.mjs";
 import { flexible, select1, tidegate, unlogged, upsert } from "./contenders.mjs";
 import { startServer } from "./server.mjs";
 
 const given = options(5);
-const { rounds } = given;
 const ms = given.quick ? 100 : 1000;
 const KEYS = Array.from({ length: 10_000 }, (_, i) => `user:${i}`);
 const anyKey = () => KEYS[Math.floor(Math.random() * KEYS.length)];
@@ -19,7 +18,6 @@ const cases = [
   { title: "64 callers on one key", callers: 64, key: hotKey },
   { title: "one caller, 10,000 keys", callers: 1, key: anyKey, p50: true },
 ];
-const contenders = [select1, upsert, flexible, tidegate, unlogged];
 
 /** Runs callers for so long: decisions per second, or the median latency of a single caller. */
 async function measure(decide, { callers, key, p50 }, ms) {
@@ -47,17 +45,14 @@ const pool = new pg.Pool({ ...server.options, max: 20 });
 const { rows } = await pool.query(
   "SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS commit",
 );
-const open = [];
-for (const { name, open: start } of contenders) open.push([name, await start(pool)]);
+const open = {};
+for (const { name, open: start } of [select1, upsert, flexible, tidegate, unlogged]) open[name] = await start(pool);
 const tables = [];
 for (const one of cases) {
-  const found = Object.fromEntries(open.map(([name]) => [name, []]));
-  for (const [, decide] of open) await measure(decide, one, ms / 3);
-  for (let round = 0; round < rounds; round++) {
-    for (const [name, decide] of shuffled(open)) found[name].push(await measure(decide, one, ms));
-  }
+  for (const decide of Object.values(open)) await measure(decide, one, ms / 3);
+  const rounds = await inRounds(given.rounds, open, (decide) => measure(decide, one, ms));
   const unit = one.p50 ? "p50, µs" : "decisions a second";
-  tables.push(measured({ title: one.title, unit, base: select1.name, rounds: found }));
+  tables.push(measured({ title: one.title, unit, base: select1.name, rounds }));
 }
 const [{ version, fsync, commit }] = rows;
 publish(given, tables, {

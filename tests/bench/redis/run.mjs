@@ -1,7 +1,8 @@
 // node run.mjs [--quick] [--rounds 7] [--json figures.json]
 //
 // One loopback server; contenders take turns in each round, each time in another order, and ratios are the medians of each round's.
-import { measured, options, publish, shuffled } from "../tables.mjs";
+import { Redis } from "ioredis";
+import { inRounds, measured, options, publish, shuffled } from "../tables.mjs";
 import { versionOf } from "../installed.mjs";
 import { contenders, denied, least, leastOfMany } from "./contenders.mjs";
 import { layers } from "./layers.mjs";
@@ -42,12 +43,9 @@ async function opened(makers) {
 
 async function manyCallers(makers) {
   const open = await opened(makers);
-  const figures = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
   const rate = ({ run }) => (run.all ? run.all(ms) : throughput(run));
   for (const one of Object.values(open)) await rate(one); // warm
-  for (let round = 0; round < rounds; round++) {
-    for (const [name, one] of shuffled(Object.entries(open))) figures[name].push(await rate(one));
-  }
+  const figures = await inRounds(rounds, open, rate);
   for (const { close } of Object.values(open)) close?.();
   const title = `${CALLERS} callers, 10,000 keys`;
   return measured({ title, unit: "decisions a second", base: GET, rounds: figures });
@@ -55,23 +53,17 @@ async function manyCallers(makers) {
 
 /** One caller: what the server itself measures of each call, by `INFO commandstats`; the round trip is not in it. */
 async function serverTime(makers) {
-  const { Redis } = await import("ioredis");
-  const probe = new Redis({ host: "127.0.0.1", port: server.port });
   const open = await opened(makers);
-  const figures = Object.fromEntries(Object.keys(open).map((name) => [name, []]));
   await inTurns(open); // warm
-  for (let round = 0; round < rounds; round++) {
-    for (const [name, one] of shuffled(Object.entries(open))) {
-      await probe.config("RESETSTAT");
-      await inTurns({ [name]: one });
-      const stats = await probe.info("commandstats");
-      const perCall = (command) => new RegExp(`cmdstat_${command}:.*usec_per_call=([\\d.]+)`).exec(stats)?.[1];
-      // What a script calls is counted in its time.
-      figures[name].push(Number(perCall("evalsha") ?? perCall("eval") ?? perCall("get")));
-    }
-  }
+  const figures = await inRounds(rounds, open, async (one, name) => {
+    await probe.config("RESETSTAT");
+    await inTurns({ [name]: one });
+    const stats = await probe.info("commandstats");
+    const perCall = (command) => new RegExp(`cmdstat_${command}:.*usec_per_call=([\\d.]+)`).exec(stats)?.[1];
+    // What a script calls is counted in its time.
+    return Number(perCall("evalsha") ?? perCall("eval") ?? perCall("get"));
+  });
   for (const { close } of Object.values(open)) close();
-  probe.disconnect();
   const title = "one caller, 10,000 keys: the server's own time";
   return measured({ title, unit: "µs", base: GET, rounds: figures, digits: 1 });
 }
@@ -113,6 +105,7 @@ async function oneCaller(title, makers, { part = 0.5, base = GET } = {}) {
 }
 
 const server = await startServer();
+const probe = new Redis({ host: "127.0.0.1", port: server.port });
 const tables = [
   await manyCallers({ ...contenders, ...leastOfMany, "pipelined GET, no client": pipelined }),
   await oneCaller("one caller, 10,000 keys", { ...contenders, ...least }),
@@ -129,22 +122,13 @@ const tables = [
 const versions = Object.fromEntries(
   ["ioredis", "redis", "rate-limit-redis", "rate-limiter-flexible"].map((name) => [name, versionOf(name)]),
 );
-publish(given, tables, { ...versions, server: await serverVersion() });
+const version = /redis_version:(\S+)/.exec(await probe.info("server"))?.[1];
+publish(given, tables, { ...versions, server: `Redis ${version}` });
 server.stop();
 process.exit(0);
 
-async function serverVersion() {
-  const { Redis } = await import("ioredis");
-  const probe = new Redis({ host: "127.0.0.1", port: server.port });
-  const version = /redis_version:(\S+)/.exec(await probe.info("server"))?.[1];
-  probe.disconnect();
-  return `Redis ${version}`;
-}
-
 /** Commands that the server counted during 10,000 denied calls. */
 async function roundTrips() {
-  const { Redis } = await import("ioredis");
-  const probe = new Redis({ host: "127.0.0.1", port: server.port });
   const scripts = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await probe.info("commandstats"))?.[1] ?? 0);
   const rows = [];
   for (const [name, make] of Object.entries(denied)) {
@@ -155,6 +139,5 @@ async function roundTrips() {
     rows.push([name, `${(await scripts()) - before}`]);
     close();
   }
-  probe.disconnect();
   return rows;
 }
