@@ -5,6 +5,7 @@ import type { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { dynamodb } from "tidegate/dynamodb";
+import { lateTakesNothing } from "../outages.ts";
 import { DynamoDbServer } from "./server.ts";
 
 let server: DynamoDbServer;
@@ -227,15 +228,7 @@ test("a reply that arrives while this process is busy past the deadline is the d
 });
 
 test("a server that stops: calls past their deadline take nothing when it continues", async () => {
-  const table = await server.createTable("stopped");
-  await limitsOn(table).limit("login", { key: "k" });
-  server.signal("SIGSTOP");
-  const client = server.connect();
-  const late = await Promise.all([1, 2, 3].map(() => limitsOn(table, client, 200).limit("login", { key: "k" })));
-  server.signal("SIGCONT");
-  expect(late.map(({ degraded }) => degraded)).toEqual([true, true, true]);
-  client.destroy();
-  expect((await limitsOn(table).getValue("login", { key: "k" })).value).toBeCloseTo(1, 1);
+  await lateTakesNothing(server, dynamodb(server.client, { table: await server.createTable("stopped") }));
 });
 
 test("a table that does not exist: the error names it, and how to create it", async () => {

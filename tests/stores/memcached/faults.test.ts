@@ -1,46 +1,30 @@
 /** A limiter on servers that fail, as a user has it: default timeout, default breaker. */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { defineLimits, HOUR } from "tidegate";
+import { HOUR } from "tidegate";
 import { Limit } from "tidegate/store";
 import { memcached } from "tidegate/memcached";
+import { lateTakesNothing, outage } from "../outages.ts";
 import { clients } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";
 
 const bucket = { kind: "token bucket", rate: 1, period: HOUR, capacity: 1000 } as const;
 const ERROR = { code: "TIDEGATE_STORE", store: "memcached", identity: "denies:k" };
 
-async function subject(make: (typeof clients)[string]) {
+/** A server and a client of it, for the rest of a test. */
+async function started(make: (typeof clients)[string]) {
   const server = await MemcachedServer.start();
   onTestFinished(() => server.stop());
   const open = make(server.address);
   onTestFinished(() => open.close());
-  const limits = { denies: bucket, allows: { ...bucket, onStoreError: "allow" } } as const;
-  const limiter = defineLimits(limits, { store: memcached(open.client) });
-  /** Waits until the store itself answers again. */
-  const resumes = async (): Promise<void> => {
-    while ((await limiter.limit("denies", { key: "k" })).degraded)
-      await new Promise((resolve) => setTimeout(resolve, 50));
-  };
-  return { server, limiter, resumes };
+  return { server, client: open.client };
 }
 
 describe.each(Object.entries(clients))("%s", (_, make) => {
   test.each(["killed", "stopped"])(
     "a server that is %s: onStoreError decides, and the store when it is back",
     async (how) => {
-      const { server, limiter, resumes } = await subject(make);
-      await resumes();
-      if (how === "killed") await server.stop();
-      else server.signal("SIGSTOP");
-      const [denied, allowed] = await Promise.all([
-        limiter.limit("denies", { key: "k" }),
-        limiter.limit("allows", { key: "k" }),
-      ]);
-      expect([denied.ok, denied.degraded, allowed.ok, allowed.degraded]).toEqual([false, true, true, true]);
-      expect(denied.cause).toMatchObject(ERROR);
-      if (how === "killed") await server.up();
-      else server.signal("SIGCONT");
-      await resumes();
+      const { server, client } = await started(make);
+      await outage(how, server, memcached(client));
     },
   );
 });
@@ -61,20 +45,8 @@ describe("a client that never answers", () => {
 });
 
 test("a call that is past its deadline takes nothing when the server continues", async () => {
-  const server = await MemcachedServer.start();
-  onTestFinished(() => server.stop());
-  const open = (clients["memcached"] as (typeof clients)[string])(server.address);
-  onTestFinished(() => open.close());
-  const store = memcached(open.client, { stepTimeout: 60_000 });
-  const limiter = (timeout: number) => defineLimits({ denies: bucket }, { store, timeout, log: false });
-  await limiter(60_000).limit("denies", { key: "k" });
-  server.signal("SIGSTOP");
-  const late = await Promise.all([1, 2, 3].map(() => limiter(100).limit("denies", { key: "k" })));
-  expect(late.map(({ degraded }) => degraded)).toEqual([true, true, true]);
-  server.signal("SIGCONT");
-  // One step later: what was out has been answered.
-  await limiter(60_000).check("denies", { key: "k" });
-  expect((await limiter(60_000).getValue("denies", { key: "k" })).value).toBeCloseTo(999, 1);
+  const { server, client } = await started(clients["memcached"] as (typeof clients)[string]);
+  await lateTakesNothing(server, memcached(client, { stepTimeout: 60_000 }));
 });
 
 test("others that are always faster: tried again, and given up in time", async () => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { mongodb } from "tidegate/mongodb";
 import { freePort } from "../../support/ports.ts";
+import { lateTakesNothing } from "../outages.ts";
 import { MongoServer } from "./server.ts";
 
 let server: MongoServer;
@@ -296,13 +297,5 @@ test("a call that finds no free connection in the pool within waitQueueTimeoutMS
 });
 
 test("a server that stops: calls past their deadline take nothing when it continues", async () => {
-  await limitsOn("stopped").limit("login", { key: "k" });
-  const client = server.connect();
-  await limitsOn("stopped", client).check("login", { key: "k" });
-  server.signal("SIGSTOP");
-  const late = await Promise.all([1, 2, 3].map(() => limitsOn("stopped", client, 200).limit("login", { key: "k" })));
-  server.signal("SIGCONT");
-  expect(late.map(({ degraded }) => degraded)).toEqual([true, true, true]);
-  await client.close();
-  expect((await limitsOn("stopped").getValue("login", { key: "k" })).value).toBeCloseTo(1, 1);
+  await lateTakesNothing(server, mongodb(server.client, { database: "limits", collection: "stopped" }));
 });

@@ -4,13 +4,14 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits } from "tidegate";
 import { Limit } from "tidegate/store";
 import { mysql } from "tidegate/mysql";
+import { outage } from "../outages.ts";
 import { clients } from "./clients.ts";
 import { withServer } from "./fixture.ts";
 import { isMariadb } from "./server.ts";
 
 const fixture = withServer();
 const stock = { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity: 10 } as const;
-const configs = { stock, other: stock, allows: { ...stock, onStoreError: "allow" } } as const;
+const configs = { stock, other: stock };
 
 /** A transaction of another session. */
 async function transaction() {
@@ -22,7 +23,7 @@ async function transaction() {
 
 function subject(table: string, connectionLimit = 10) {
   const store = mysql(fixture.pool({ connectionLimit }), { table });
-  return (timeout?: number) => defineLimits(configs, { store, timeout, log: false });
+  return (timeout: number) => defineLimits(configs, { store, timeout, log: false });
 }
 
 const status = async (name: string): Promise<number> =>
@@ -230,26 +231,7 @@ test("a write that the server gets after the call's deadline takes nothing, on a
 
 test.each(["killed", "stopped"])(
   "a server that is %s: onStoreError decides, and the store when it is back",
-  async (how) => {
-    const limiter = subject("d")();
-    const resumes = async (): Promise<void> => {
-      while ((await limiter.limit("other", { key: "k", count: 0 })).degraded)
-        await new Promise((resolve) => setTimeout(resolve, 50));
-    };
-    await resumes();
-    const { server } = fixture;
-    if (how === "killed") await server.stop();
-    else server.signal("SIGSTOP");
-    const [denied, allowed] = await Promise.all([
-      limiter.limit("stock", { key: "k" }),
-      limiter.limit("allows", { key: "k" }),
-    ]);
-    expect([denied.ok, denied.degraded, allowed.ok, allowed.degraded]).toEqual([false, true, true, true]);
-    expect(denied.cause).toMatchObject({ code: "TIDEGATE_STORE", store: "mysql", identity: "stock:k" });
-    if (how === "killed") await server.up();
-    else server.signal("SIGCONT");
-    await resumes();
-  },
+  async (how) => outage(how, fixture.server, mysql(fixture.pool(), { table: "d" })),
 );
 
 test.each([
