@@ -1,6 +1,6 @@
-/** What the stores on an SQL table keep in it: rows, what denials leave, corrupt states, and the deletion of full states. */
+/** What the stores on an SQL table keep in it: rows, what denials leave, and the deletion of full states. */
 import { expect, test } from "vitest";
-import { type AsyncStore, defineLimits, HOUR, type LimiterOptions, SECOND } from "tidegate";
+import { type AsyncStore, defineLimits, HOUR, SECOND } from "tidegate";
 
 export const limits = {
   login: { kind: "token bucket", rate: 2, period: HOUR },
@@ -18,13 +18,13 @@ interface Database {
   readonly reasons: readonly [id: string, dropAt: string];
 }
 
-export function testTable(name: string, { store, rows, run, reasons }: Database): void {
-  const on = (table: string, options: Pick<LimiterOptions<AsyncStore>, "now"> = {}) =>
-    defineLimits(limits, { store: store(table), timeout: 60_000, log: false, ...options });
-  const now = () => 5000;
+export function testTable({ store, rows, run, reasons }: Database): void {
+  const on = (table: string, now?: () => number) =>
+    defineLimits(limits, { store: store(table), timeout: 60_000, log: false, now });
+  const stopped = () => 5000;
 
   test("a grant is one row, a limit with shards too; a denial and a check write nothing", async () => {
-    const limiter = on("a", { now });
+    const limiter = on("a", stopped);
     await limiter.limit("login", { key: "k", count: 1.5 });
     await limiter.limit("parts", { count: 3 });
     const before = await rows("a");
@@ -39,7 +39,7 @@ export function testTable(name: string, { store, rows, run, reasons }: Database)
   });
 
   test("a limit of which limitAll takes nothing keeps its row, and when that is deleted", async () => {
-    const limiter = on("k", { now });
+    const limiter = on("k", stopped);
     await limiter.limit("parts", { count: 3 });
     const before = await rows("k");
     await limiter.limitAll([
@@ -57,21 +57,6 @@ export function testTable(name: string, { store, rows, run, reasons }: Database)
     const { cause } = await on(table).limit("login", { key: "k" });
     expect(String(cause)).toContain(`the table ${table} is not a store's (${reason}`);
     expect(String(cause)).toContain("): give the store one of its own, such as");
-  });
-
-  test("a state that does not decode fails its own key, and is kept until reset", async () => {
-    const limiter = on("b");
-    await limiter.limit("login", { key: "k" });
-    await run("UPDATE b SET state = 'garbage'");
-    const [{ ok, cause }, beside] = await Promise.all([
-      limiter.limit("login", { key: "k" }),
-      limiter.limit("login", { key: "healthy" }),
-    ]);
-    expect([ok, String(cause)]).toEqual([false, expect.stringContaining(`${name}: read of "login:k" failed`)]);
-    expect(beside.degraded).toBeUndefined();
-    expect(await rows("b")).toContainEqual(["login:k", "garbage", expect.any(Number)]);
-    await limiter.reset("login", { key: "k" });
-    expect((await limiter.limit("login", { key: "k" })).ok).toBe(true);
   });
 
   test("writes delete full states, and no others", async () => {

@@ -19,10 +19,11 @@ export class LossyProxy {
     this.port = port;
   }
 
-  static start(target: number): Promise<LossyProxy> {
+  /** In front of the port `target`; on a free port, unless one is given. */
+  static start(target: number, port = 0): Promise<LossyProxy> {
     return new Promise((resolve) => {
       const server = createServer();
-      server.listen(0, "127.0.0.1", () => {
+      server.listen(port, "127.0.0.1", () => {
         const proxy = new LossyProxy(server, (server.address() as { port: number }).port);
         server.on("connection", (client) => proxy.#join(client, connect(target, "127.0.0.1")));
         resolve(proxy);

@@ -57,6 +57,10 @@ describe("a state as bytes and as text", () => {
     },
   );
 
+  test("a text that is not a state is in the error", () => {
+    expect(() => decodeText("garbage")).toThrow('with a space between; got "garbage"');
+  });
+
   test.each([
     ["no numbers", "x".repeat(1_000_000)],
     ["too large a number", `${"9".repeat(1_000_000)} 1`],

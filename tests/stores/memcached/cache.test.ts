@@ -59,18 +59,6 @@ describe.each(Object.entries(clients))("%s", (_, make) => {
     expect(await take()).toEqual([true, true, false]);
   });
 
-  test("a value that is not a state is an error, and is not changed", async () => {
-    const { server, limiter, key } = await subject(make);
-    await server.say(`set ${key("login:k")} 0 0 7\r\ngarbage\r\n`, /STORED/);
-    const decision = await limiter.limit("login", { key: "k" });
-    expect([decision.ok, decision.degraded]).toEqual([false, true]);
-    expect(decision.cause).toMatchObject({ code: "TIDEGATE_STORE", store: "memcached", identity: "login:k" });
-    expect(String(decision.cause)).toContain('with a space between; got "garbage"');
-    expect((await server.look(key("login:k")))?.text).toBe("garbage");
-    await limiter.reset("login", { key: "k" });
-    expect((await limiter.limit("login", { key: "k" })).ok).toBe(true);
-  });
-
   test("a server that keeps no versions is an error", async () => {
     const { server, limiter, key } = await subject(make, "-C");
     await server.say(`set ${key("login:k")} 0 0 3\r\n1 5\r\n`, /STORED/);

@@ -12,7 +12,7 @@ import { withServer } from "./fixture.ts";
 
 const fixture = withServer();
 
-testTable("mysql", {
+testTable({
   store: (table) => mysql(fixture.pool(), { table }),
   rows: (table) => fixture.rows(`SELECT CONVERT(id USING utf8mb4), state, drop_at FROM ${table} ORDER BY id`),
   run: (sql) => fixture.admin.query(sql),

@@ -1,10 +1,12 @@
 /** Clients that break the rules of promises, and connections that no longer lead anywhere. */
-import { connect, createServer, type Server, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { Pool, type PoolClient } from "pg";
 import postgresJs from "postgres";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type Config, defineLimits } from "tidegate";
 import { migrate, postgres, type PostgresClient } from "tidegate/postgres";
+import { LossyProxy } from "../../support/proxy.ts";
+import { stallUntilRecovered } from "../half-open.ts";
 import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
@@ -63,82 +65,29 @@ describe("a client that rejects with anything, or throws", () => {
   });
 });
 
-/** A TCP proxy in front of the server. */
-class Relay {
-  readonly #server: Server;
-  readonly #clients = new Set<Socket>();
-  /** Connections that stay open while nothing is forwarded on them. */
-  readonly #stranded = new WeakSet<Socket>();
-  port = 0;
-
-  constructor(target: () => { host: string; port: number }) {
-    this.#server = createServer((client) => {
-      const upstream = connect(target());
-      this.#clients.add(client);
-      const forward = (from: Socket, to: Socket): void => {
-        from.on("error", () => {});
-        from.on("data", (chunk) => {
-          if (!this.#stranded.has(client)) to.write(chunk);
-        });
-        from.on("close", () => {
-          if (from === client || !this.#stranded.has(client)) to.destroy();
-        });
-      };
-      forward(client, upstream);
-      forward(upstream, client);
-    });
-  }
-
-  async listen(): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    this.port = (this.#server.address() as { port: number }).port;
-  }
-
-  /** From now on nothing is forwarded on the connections that exist; new ones work. */
-  strand(): void {
-    for (const client of this.#clients) this.#stranded.add(client);
-  }
-
-  async close(): Promise<void> {
-    for (const client of this.#clients) client.destroy();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
-}
-
 describe("connections that stay open and lead nowhere", () => {
-  const closing: (() => Promise<unknown>)[] = [];
-  afterAll(() => Promise.all(closing.map((close) => close())));
-
-  async function recovers(
-    name: string,
-    make: (port: number) => { client: PostgresClient; end: () => Promise<unknown> },
-  ) {
-    const relay = new Relay(() => fixture.server.options);
-    await relay.listen();
-    const { client, end } = make(relay.port);
-    closing.push(async () => {
-      await end();
-      await relay.close();
-    });
-    const limits = defineLimits({ [name]: plenty }, { store: postgres(client) });
-    const decide = () => limits.limit(name, { key: "k" });
-    const recovered = () => expect.poll(async () => (await decide()).degraded, { timeout: 60_000, interval: 100 });
-    await recovered().toBeUndefined();
-    await Promise.all(Array.from({ length: 300 }, (_, i) => limits.limit(name, { key: `${i}` })));
-    relay.strand();
-    expect((await decide()).degraded).toBe(true);
-    await recovered().toBeUndefined();
+  async function recovers(make: (port: number) => { client: PostgresClient; end: () => Promise<unknown> }) {
+    const proxy = await LossyProxy.start(fixture.server.port);
+    onTestFinished(() => proxy.stop());
+    const { client, end } = make(proxy.port);
+    onTestFinished(async () => void (await end()));
+    const store = postgres(client);
+    // All connections of the client are open.
+    const limits = defineLimits({ open: plenty }, { store, timeout: 60_000 });
+    await Promise.all(Array.from({ length: 300 }, (_, i) => limits.limit("open", { key: `${i}` })));
+    await fixture.rows("DELETE FROM tidegate.states");
+    await stallUntilRecovered(store, proxy);
   }
 
   test("pg's Pool with its defaults closes them and connects anew", () =>
-    recovers("pool", (port) => {
+    recovers((port) => {
       const pool = new Pool({ ...fixture.server.options, port });
       pool.on("error", () => {});
       return { client: pool, end: () => pool.end() };
     }));
 
   test("postgres.js does with a socket that has a timeout", () =>
-    recovers("js", (port) => {
+    recovers((port) => {
       const { host, user, database } = fixture.server.options;
       // postgres.js reads `socket`, and its types leave it out.
       const options = {

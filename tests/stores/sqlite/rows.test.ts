@@ -23,7 +23,7 @@ await inRuntime("better-sqlite3", async () => {
   };
   afterAll(close);
 
-  testTable("sqlite", {
+  testTable({
     store: (table) => sqlite(client, { table }),
     async rows(table) {
       const found = client.prepare(`SELECT id, state, drop_at FROM ${table} ORDER BY id`).all() as object[];
