@@ -6,7 +6,7 @@ import { redis, type RedisOptions, type RedisStore } from "tidegate/redis";
 import { drain, fill } from "../../../npm/tidegate/src/stores/spread.ts";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { clustered, type Open } from "./clients.ts";
-import { Random } from "./random.ts";
+import { Random } from "../random.ts";
 import { RedisCluster } from "./server.ts";
 
 let cluster: RedisCluster;

@@ -6,11 +6,12 @@
  */
 import { expect, test } from "vitest";
 import type { Config } from "tidegate";
-import { type Call, type Decision, Limit, type State } from "tidegate/store";
+import { type Call, type Decision, Limit } from "tidegate/store";
 import { RedisStore } from "tidegate/redis";
 import { restLike } from "./clients.ts";
 import { client, withServer } from "./fixture.ts";
-import { Random } from "./random.ts";
+import { Model } from "../model.ts";
+import { Random } from "../random.ts";
 
 const STEPS = Number(process.env["TIDEGATE_REDIS_STEPS"] ?? 120_000);
 const SEED = Number(process.env["TIDEGATE_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
@@ -65,35 +66,6 @@ function request(random: Random, limit: Limit, key: string): Call {
   const size = limit.policy.capacity + limit.policy.rate;
   const count = random.chance(0.1) ? 0 : random.chance(0.3) ? 1 : Math.min(amount(random, 1e-3, size * 1.2 + 1), MOST);
   return { op, limit, key, count, reserve: (op === "take" || op === "check") && random.chance(0.3) };
-}
-
-/** The core on states of its own. */
-class Model {
-  readonly states = new Map<string, State | null>();
-
-  decide(call: Call, now: number): Decision {
-    const key = call.limit.identity(call.key);
-    const at = { start: call.limit.start(call.key) };
-    const { decision, state } = call.limit.evaluate(this.states.get(key) ?? null, call, now, at);
-    this.states.set(key, state);
-    return decision;
-  }
-
-  /** All or none. Of several requests on one state, each counts those before it. */
-  decideAll(calls: readonly Call[], now: number): Decision[] {
-    const [first] = calls;
-    if (calls.length === 1 && first !== undefined) return [this.decide(first, now)];
-    const sums = new Map<string, number>();
-    const all = calls.map((call) => {
-      const id = call.limit.identity(call.key);
-      const count = (sums.get(id) ?? 0) + call.count;
-      sums.set(id, count);
-      const at = { start: call.limit.start(call.key) };
-      return { id, ...call.limit.evaluate(this.states.get(id) ?? null, { ...call, count }, now, at) };
-    });
-    if (all.every(({ decision }) => decision.ok)) for (const { id, state } of all) this.states.set(id, state);
-    return all.map(({ decision }) => decision);
-  }
 }
 
 const plain = (decision: Decision) => ({ ...decision, policy: undefined });
@@ -194,7 +166,7 @@ test("and limitAll, with limits of several shards, which are one bucket here", {
         ),
       );
       for (const [i, calls] of entries.entries()) {
-        const expected = model.decideAll(calls, now);
+        const expected = model.decideAll(calls, now).decisions;
         expect(answers[i]?.map(plain), `seed ${SEED}, round ${round}, turn ${turn}`).toEqual(expected.map(plain));
       }
     }

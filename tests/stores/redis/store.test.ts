@@ -7,7 +7,7 @@ import { redisKeyOf, slotOf } from "../../../npm/tidegate/src/stores/redis/key.t
 import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";
 import { restLike } from "./clients.ts";
 import { callOn, client, limit, scriptCalls, server, store, take, replaceStore, withServer } from "./fixture.ts";
-import { Random } from "./random.ts";
+import { Random } from "../random.ts";
 import { RedisServer } from "./server.ts";
 
 withServer();
