@@ -4,6 +4,7 @@ import { afterAll, beforeAll } from "vitest";
 import type { Config } from "tidegate";
 import { type Call, type Decision, Limit } from "tidegate/store";
 import { migrate, postgres, type PostgresOptions, type PostgresStore } from "tidegate/postgres";
+import { ODD_KEYS } from "../../../npm/tidegate/src/testing/keys.ts";
 import { type Server, startServer } from "./server.ts";
 import type { Rows } from "./stored.ts";
 
@@ -69,6 +70,17 @@ export const take = (limit: Limit, key: string | undefined, count = 1, rest: Par
 /** A bucket that in effect never refills: what is granted is what it began with. */
 export const stock = (name: string, capacity: number, rest: Partial<Config> = {}): Limit =>
   new Limit(name, { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity, ...rest } as Config);
+
+/** Keys that a client could take for something else in the text of a statement, or in that of an array. */
+export const STRANGE = [
+  ...ODD_KEYS.filter((key) => key !== undefined),
+  "",
+  "{a,b}",
+  "NULL",
+  "\\x61",
+  "\\'",
+  "$1::text",
+];
 
 /** How many were granted. */
 export const granted = (decisions: readonly Decision[]): number => decisions.filter(({ ok }) => ok).length;
