@@ -154,16 +154,6 @@ describe("rateLimitHeaders", () => {
     expect(problem(all)).toMatchObject({ status: 429, "violated-policies": ["burst"], retryAt: NOW + 6000 });
   });
 
-  test("of two keys of one limit the response has the one with fewer tokens, since names are unique", () => {
-    const limits = defineLimits({ api: bucket() }, { now: () => NOW });
-    limits.limit("api", { key: "b", count: 10 });
-    const all = limits.limitAll([
-      { name: "api", key: "a" },
-      { name: "api", key: "b" },
-    ]);
-    expect(params(rateLimitHeaders(all)["RateLimit"])).toMatchObject([{ name: "api", r: 9 }]);
-  });
-
   test("pk and qu parse as what they were", () => {
     const partitionKey = Uint8Array.of(0, 255, 16);
     const fields = rateLimitHeaders(after(bucket(), [{}]), { partitionKey, unit: "content-bytes" });

@@ -42,18 +42,6 @@ test("what is written in passing is what is made with care, for any limit, count
   );
 });
 
-test("a second limiter's items come after the first one's, whichever wrote them", () => {
-  const limits = defineLimits({
-    a: { kind: "token bucket", rate: 5, period: 60_000 },
-    b: { kind: "token bucket", rate: 9, period: 60_000 },
-  });
-  const headers = new Headers();
-  appendRateLimitHeaders(headers, limits.limit("a"));
-  appendRateLimitHeaders(headers, limits.limit("b"));
-  expect(headers.get("ratelimit-policy")).toBe('"a";q=5;w=60, "b";q=9;w=60');
-  expect(headers.get("ratelimit")).toMatch(/^"a";r=4;t=48, "b";r=8;t=54$/);
-});
-
 test("a text that does not end, as of a server behind a gateway, stays as it is: its rest is read once, not from each quote", () => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: 1000 } });
   for (const open of ['"open, x', 'a"b', '"\\', `a${'"\\'.repeat(1000)}`]) {
@@ -67,19 +55,6 @@ test("a grant without the store has no number of tokens", () => {
   const limits = defineLimits({ a: { kind: "token bucket", rate: 5, period: 60_000 } });
   const degraded: Decision = { ...limits.limit("a"), degraded: true, value: 0, remaining: 0 };
   expect(written(degraded)).toEqual({ "RateLimit-Policy": '"a";q=5;w=60' });
-});
-
-test("where both limiters have one name, the item with fewer tokens left stays", () => {
-  const limits = defineLimits({ a: { kind: "token bucket", rate: 5, period: 60_000 } });
-  const [more, fewer] = [limits.limit("a"), limits.limit("a", { count: 3 })];
-  for (const order of [
-    [more, fewer],
-    [fewer, more],
-  ]) {
-    const headers = new Headers();
-    for (const decision of order) appendRateLimitHeaders(headers, decision);
-    expect(headers.get("ratelimit")).toMatch(/^"a";r=1;t=\d+$/);
-  }
 });
 
 test("a partition key is bytes of any realm, and nothing else", () => {

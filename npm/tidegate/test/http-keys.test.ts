@@ -97,23 +97,7 @@ describe("addressKey", () => {
   });
 
   test("takes for an address what ipaddr.js does, of texts that nearly are one", () => {
-    const pieces = fc.constantFrom(
-      ":",
-      "::",
-      ".",
-      "0",
-      "1",
-      "ff",
-      "FFFF",
-      "12345",
-      "255",
-      "256",
-      "1.2.3.4",
-      "01",
-      "g",
-      "%",
-      "/",
-    );
+    const pieces = fc.constantFrom(...": :: . 0 1 ff FFFF 12345 255 256 1.2.3.4 01 g % /".split(" "));
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
         const text = parts.join("");
@@ -295,18 +279,6 @@ describe("clientIp", () => {
       "`trust` must be a number of proxies, an integer from 0 to 100, or an array of their networks; got -1",
     ],
     [
-      { trust: true as never },
-      "`trust` must be a number of proxies, an integer from 0 to 100, or an array of their networks; got true",
-    ],
-    [
-      { trust: ["10.0.0.0/33"] },
-      '`trust` must be addresses and networks such as "10.0.0.0/8", where an IPv4 one within IPv6 has 96 to 128 bits; got "10.0.0.0/33"',
-    ],
-    [
-      { trust: ["proxy.local"] },
-      '`trust` must be addresses and networks such as "10.0.0.0/8", where an IPv4 one within IPv6 has 96 to 128 bits; got "proxy.local"',
-    ],
-    [
       { header: "forwarded" },
       "`trust` must be a number of proxies or their networks where forwarded is read; got undefined",
     ],
@@ -330,19 +302,12 @@ describe("keys", () => {
       .map((s) => s.join("")),
   );
   const tuple = fc.array(part, { minLength: 1, maxLength: 4 });
-  test("tupleKey gives no two tuples one key", () => {
+  test("tupleKey writes the length of each part before it", () => {
     expect(tupleKey("acme", "user 7")).toBe("4:acme6:user 7");
     expect(tupleKey("a:b", "c")).not.toBe(tupleKey("a", "b:c"));
     expect(tupleKey("")).not.toBe(tupleKey("", ""));
     // Written to look like the parts of another, if a length of 10 were cut to its last digit.
     expect(tupleKey("1:a1:b2:cd")).not.toBe(tupleKey("", "a", "b", "cd"));
-    fc.assert(
-      fc.property(tuple, tuple, (a, b) => {
-        const same = a.length === b.length && a.every((text, i) => text === b[i]);
-        expect(tupleKey(...(a as [string])) === tupleKey(...(b as [string]))).toBe(same);
-      }),
-      { numRuns: 3000 },
-    );
   });
 
   test("the parts of a tuple's key can be read from it, so no two tuples have one key", () => {

@@ -22,6 +22,8 @@ test.each([
   "::ffff:0:0/95",
   "::ffff:10.0.0.0/129",
   "10.0.0.0/8x",
+  "10.0.0.0/33",
+  "proxy.local",
   "10.0.0.0/0008",
   "/10.0.0.0/8",
   "10.0.0.0%eth0",
@@ -45,7 +47,8 @@ test("headers that were not awaited, as Next.js gives them, are refused: all cli
 test("up to 100 proxies are trusted", () => {
   expect(clientIp(from("192.0.2.1"), { trust: 100 })).toBe("1.2.3.4");
   const rule = "`trust` must be a number of proxies, an integer from 0 to 100";
-  for (const trust of [101, -1, 0.5, "1" as never]) expect(() => clientIp(from("192.0.2.1"), { trust })).toThrow(rule);
+  for (const trust of [101, -1, 0.5, "1" as never, true as never])
+    expect(() => clientIp(from("192.0.2.1"), { trust })).toThrow(rule);
 });
 
 test("a header's name is one, and a list's needs the proxies that wrote it", () => {
