@@ -1,11 +1,11 @@
-import { Readable, type Transform, Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { Readable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { limitObjectStream, type ObjectLimitOptions } from "../../src/client/index.ts";
 import { limitNodeObjectStream } from "../../src/client/node.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { type FakeClock, fakeClock } from "../../src/testing/index.ts";
+import { type Flow, pass, throughNode, throughWeb } from "./flows.ts";
 
 const START = 1_735_689_600_000;
 
@@ -13,62 +13,24 @@ interface Row {
   readonly id: number;
   readonly weight: number;
 }
-/** The rows that came out, each with its ms since the start; and how many were pulled from the source. */
-interface Flow {
-  readonly out: { readonly id: number; readonly weight: number; readonly at: number }[];
-  pulled: number;
-  error: unknown;
+/** The rows that came out, each with its ms since the start. */
+interface Rows extends Flow {
+  readonly out: (Row & { readonly at: number })[];
 }
 /** Sends rows through a limited stream, into a reader that keeps up; `undefined` ends them. */
-type Run = (options: ObjectLimitOptions<Row>, next: (id: number) => Row | undefined, clock: FakeClock) => Flow;
+type Run = (options: ObjectLimitOptions<Row>, next: (id: number) => Row | undefined, clock: FakeClock) => Rows;
 
 const web: Run = (options, next, clock) => {
-  const flow: Flow = { out: [], pulled: 0, error: undefined };
-  const source = new ReadableStream<Row>(
-    {
-      pull(controller) {
-        const row = next(flow.pulled++);
-        if (row === undefined) controller.close();
-        else controller.enqueue(row);
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  const sink = new WritableStream<Row>({ write: (row) => void flow.out.push({ ...row, at: clock.now() - START }) });
-  const limited = source.pipeThrough(limitObjectStream({ ...options, clock }));
-  limited.pipeTo(sink).catch((error: unknown) => {
-    flow.error = error;
-  });
-  return flow;
+  const out: Rows["out"] = [];
+  const write = (row: Row) => void out.push({ ...row, at: clock.now() - START });
+  return Object.assign(throughWeb(limitObjectStream({ ...options, clock }), next, write), { out });
 };
 
 const node: Run = (options, next, clock) => {
-  const flow: Flow = { out: [], pulled: 0, error: undefined };
-  const source = new Readable({
-    objectMode: true,
-    highWaterMark: 1,
-    read() {
-      this.push(next(flow.pulled++) ?? null);
-    },
-  });
-  const sink = new Writable({
-    objectMode: true,
-    write(row: Row, _encoding, done) {
-      flow.out.push({ ...row, at: clock.now() - START });
-      done();
-    },
-  });
-  const limited = limitNodeObjectStream({ ...options, clock }) as Transform;
-  pipeline(source, limited, sink).catch((error: unknown) => {
-    flow.error = error;
-  });
-  return flow;
+  const out: Rows["out"] = [];
+  const write = (row: Row) => void out.push({ ...row, at: clock.now() - START });
+  return Object.assign(throughNode(limitNodeObjectStream({ ...options, clock }), next, write), { out });
 };
-
-/** Advances in small steps, so that promises settle in their order. */
-async function pass(clock: FakeClock, ms: number, step = 50): Promise<void> {
-  for (let at = 0; at < ms; at += step) await clock.pass(Math.min(step, ms - at));
-}
 
 describe.each([
   ["a web stream", web],
@@ -79,7 +41,7 @@ describe.each([
   test("passes so many a second, in order, after a burst", async () => {
     const clock = fakeClock(START);
     const flow = run({ perSecond: 10, burst: 5 }, row, clock);
-    await pass(clock, SECOND);
+    await pass(clock, SECOND, 50);
     expect(flow.out.map(({ id }) => id)).toEqual(Array.from({ length: 15 }, (_, i) => i));
     expect(flow.out.map(({ at }) => at)).toEqual([0, 0, 0, 0, 0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000]);
   });
@@ -92,7 +54,7 @@ describe.each([
       (id) => (id < weights.length ? { id, weight: weights[id] as number } : undefined),
       clock,
     );
-    await pass(clock, 5 * SECOND);
+    await pass(clock, 5 * SECOND, 50);
     expect(flow.out.map(({ weight, at }) => [weight, at])).toEqual([
       [4, 0],
       [1, 0],
@@ -105,7 +67,7 @@ describe.each([
   test("applies backpressure: it buffers a few objects, however long it runs", async () => {
     const clock = fakeClock(START);
     const flow = run({ perSecond: 10 }, row, clock);
-    await pass(clock, 5 * SECOND);
+    await pass(clock, 5 * SECOND, 50);
     expect(flow.out).toHaveLength(51);
     expect(flow.pulled - flow.out.length).toBeLessThanOrEqual(5);
   });
@@ -115,7 +77,7 @@ describe.each([
     const policy = { kind: "token bucket", rate: 100, period: SECOND, capacity: 10 } as const;
     const limit = { limiter: defineLimits({ rows: policy }, { now: clock.now }), name: "rows" } as const;
     const flows = [1, 2, 3].map(() => run({ limit }, row, clock));
-    await pass(clock, 3 * SECOND);
+    await pass(clock, 3 * SECOND, 50);
     expect(flows.reduce((sum, { out }) => sum + out.length, 0)).toBe(310);
     for (const { out } of flows) expect(out.length).toBeGreaterThan(60);
   });
@@ -124,7 +86,7 @@ describe.each([
     for (const weight of [-1, Number.NaN, 2 ** 41, "5", undefined]) {
       const clock = fakeClock(START);
       const flow = run({ perSecond: 10, weight: () => weight as never }, row, clock);
-      await pass(clock, 100);
+      await pass(clock, 100, 50);
       expect(String(flow.error)).toContain("`weight` must be a function that returns a number from 0 to 1099511627776");
       expect(flow.out).toEqual([]);
     }

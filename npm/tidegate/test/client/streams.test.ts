@@ -1,77 +1,34 @@
-import { Readable, type Transform, Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { describe, expect, test, vi } from "vitest";
 import { limitStream } from "../../src/client/index.ts";
 import { limitNodeStream, type StreamLimitOptions } from "../../src/client/node.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
-import { type FakeClock, fakeClock } from "../../src/testing/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
 import { there } from "../realm.ts";
+import { type Flow, pass, throughNode, throughWeb } from "./flows.ts";
 
 const START = 1_735_689_600_000;
 
-/** The bytes that came out, and the number of chunks pulled from the source. */
-interface Flow {
-  out: number;
-  pulled: number;
-  biggest: number;
-  error: unknown;
+/** The sizes of the pieces that came out. */
+interface Pieces extends Flow {
+  readonly sizes: number[];
 }
 
 /** Sends chunks without end through a limited stream, into a reader that keeps up. */
-type Run = (options: StreamLimitOptions, chunk: () => Uint8Array) => Flow;
+type Run = (options: StreamLimitOptions, chunk: () => Uint8Array) => Pieces;
 
 const web: Run = (options, chunk) => {
-  const flow: Flow = { out: 0, pulled: 0, biggest: 0, error: undefined };
-  const source = new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        flow.pulled++;
-        controller.enqueue(chunk());
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  const sink = new WritableStream<Uint8Array>({
-    write(piece) {
-      flow.out += piece.byteLength;
-      flow.biggest = Math.max(flow.biggest, piece.byteLength);
-    },
-  });
-  void source
-    .pipeThrough(limitStream(options))
-    .pipeTo(sink)
-    .catch((error) => {
-      flow.error = error;
-    });
-  return flow;
+  const sizes: number[] = [];
+  const flow = throughWeb(limitStream(options), chunk, ({ byteLength }) => void sizes.push(byteLength));
+  return Object.assign(flow, { sizes });
 };
 
 const node: Run = (options, chunk) => {
-  const flow: Flow = { out: 0, pulled: 0, biggest: 0, error: undefined };
-  const source = new Readable({
-    highWaterMark: 1,
-    read() {
-      flow.pulled++;
-      this.push(chunk());
-    },
-  });
-  const sink = new Writable({
-    write(piece: Uint8Array, _encoding, done) {
-      flow.out += piece.byteLength;
-      flow.biggest = Math.max(flow.biggest, piece.byteLength);
-      done();
-    },
-  });
-  void pipeline(source, limitNodeStream(options) as Transform, sink).catch((error) => {
-    flow.error = error;
-  });
-  return flow;
+  const sizes: number[] = [];
+  const flow = throughNode(limitNodeStream(options), chunk, ({ byteLength }) => void sizes.push(byteLength));
+  return Object.assign(flow, { sizes });
 };
 
-/** Advances in small steps, so that promises settle in their order. */
-async function pass(clock: FakeClock, ms: number): Promise<void> {
-  for (let at = 0; at < ms; at += 100) await clock.pass(Math.min(100, ms - at));
-}
+const bytesOf = ({ sizes }: Pieces): number => sizes.reduce((sum, size) => sum + size, 0);
 
 describe.each([
   ["a web stream", web],
@@ -85,19 +42,19 @@ describe.each([
     const clock = fakeClock(START);
     const bytes = new Uint8Array(size);
     const flow = run({ bytesPerSecond, clock }, () => bytes);
-    await pass(clock, 10 * SECOND);
-    expect(flow.out).toBeGreaterThan(bytesPerSecond * 10 * 0.98);
-    expect(flow.out).toBeLessThan(bytesPerSecond * 10 * 1.02);
-    expect(flow.biggest).toBe(Math.min(size, bytesPerSecond / 10));
+    await pass(clock, 10 * SECOND, 100);
+    expect(bytesOf(flow)).toBeGreaterThan(bytesPerSecond * 10 * 0.98);
+    expect(bytesOf(flow)).toBeLessThan(bytesPerSecond * 10 * 1.02);
+    expect(Math.max(...flow.sizes)).toBe(Math.min(size, bytesPerSecond / 10));
   });
 
   test("applies backpressure: it buffers a few chunks, however long it runs", async () => {
     const clock = fakeClock(START);
     const bytes = new Uint8Array(1000);
     const flow = run({ bytesPerSecond: 10_000, burst: 1000, clock }, () => bytes);
-    await pass(clock, 5 * SECOND);
-    expect(flow.pulled * 1000 - flow.out).toBeLessThanOrEqual(5000);
-    expect(flow.out).toBeGreaterThan(49_000);
+    await pass(clock, 5 * SECOND, 100);
+    expect(flow.pulled * 1000 - bytesOf(flow)).toBeLessThanOrEqual(5000);
+    expect(bytesOf(flow)).toBeGreaterThan(49_000);
   });
 
   test("several streams share one limit", async () => {
@@ -108,8 +65,8 @@ describe.each([
     );
     const limit = { limiter, name: "line" } as const;
     const flows = [1, 2, 3].map(() => run({ limit, burst: 500, clock }, () => new Uint8Array(700)));
-    await pass(clock, 10 * SECOND);
-    const out = flows.map((flow) => flow.out);
+    await pass(clock, 10 * SECOND, 100);
+    const out = flows.map(bytesOf);
     const sum = out.reduce((a, b) => a + b, 0);
     expect(sum).toBeGreaterThan(98_000);
     expect(sum).toBeLessThan(102_000);
@@ -133,7 +90,7 @@ describe.each([
       const line = { kind: "token bucket", rate: 10_000, period: SECOND, maxReserved: 5000 } as const;
       const limiter = defineLimits({ line }, { now: clock.now });
       const flow = run({ limit: { limiter, name: "line" }, burst, clock }, () => new Uint8Array(80_000));
-      await pass(clock, 2000);
+      await pass(clock, 2000, 100);
       expect(String(flow.error)).toBe(error);
     },
   );
@@ -144,14 +101,14 @@ describe.each([
     const limiter = defineLimits({ line }, { now: clock.now });
     limiter.block("line", { for: 60 * SECOND });
     const flow = run({ limit: { limiter, name: "line" }, burst: 5000, clock }, () => new Uint8Array(100));
-    await pass(clock, 100);
+    await pass(clock, 100, 100);
     expect(String(flow.error)).toMatch(/^RateLimitError: rate limited by "line": retry in \d+ ms$/);
   });
 
   test("a chunk that is not bytes fails with an InputError", async () => {
     const clock = fakeClock(START);
     const flow = run({ bytesPerSecond: 1000, clock }, (() => 7) as never);
-    await pass(clock, 100);
+    await pass(clock, 100, 100);
     expect(String(flow.error)).toMatch(/`chunk` must be bytes|chunk.*must be of type/);
   });
 
@@ -178,7 +135,7 @@ test("every byte comes out once, in order, for any chunks", async () => {
   const limited = source.pipeThrough(limitStream({ bytesPerSecond: 10_000, burst: 300, clock }));
   const out = new Response(limited as ReadableStream<Uint8Array<ArrayBuffer>>);
   const read = out.arrayBuffer();
-  await pass(clock, SECOND);
+  await pass(clock, SECOND, 100);
   expect(new Uint8Array(await read)).toEqual(all);
 });
 
