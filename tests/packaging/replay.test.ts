@@ -184,26 +184,6 @@ describe("tidegate replay, from the packed tarballs", () => {
     expect(plain.read).toMatchObject({ requests: 80, bad: 1 });
   });
 
-  test("an exceeded budget exits with 1; an unreadable file or an invalid log exits with 2", () => {
-    user.write("odd.log", "hello\n");
-    const limit = ["--limit", "rate=10 period=1m"];
-    const log = join(root, "tests/packaging/access.log");
-    expect(tidegate(["replay", log, ...limit, "--budget", "1%"]).status).toBe(1);
-    expect(tidegate(["replay", log, ...limit, "--budget", "100%"]).status).toBe(0);
-    const missing = tidegate(["replay", "missing.log", ...limit]);
-    expect([missing.status, missing.stderr]).toEqual([
-      2,
-      expect.stringMatching(/^tidegate: missing.log cannot be read/),
-    ]);
-    const odd = tidegate(["replay", "odd.log", ...limit]);
-    expect([odd.status, odd.stderr]).toEqual([2, expect.stringMatching(/no known format[\s\S]*hello[\s\S]*csv: no/)]);
-    const rate = tidegate(["replay", log, "--limit", "rate=-1 period=1m"]);
-    expect([rate.status, rate.stderr]).toEqual([
-      2,
-      expect.stringMatching(/`rate` must be a finite number .* got -1\n$/),
-    ]);
-  });
-
   test("replays the rules of a policy document", () => {
     const rule = { name: "api", limit_keys: ["ip:address"], algorithm: "token_bucket" };
     const config = { rate: 10, period: 60_000, capacity: 10 };
