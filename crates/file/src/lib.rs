@@ -1,8 +1,8 @@
 //! Rate limit states in a local folder that all threads and processes of a machine share, exact across them.
 //!
 //! The engine is LMDB: readers never wait, the writer's lock is released when its holder is killed, and a commit
-//! writes a few pages of a shared map. So a decision takes microseconds and no system call; SQLite, measured in
-//! `tests/bench/file/engines`, takes several times as long.
+//! writes a few pages of a shared map. So a decision takes microseconds and no system call; SQLite makes several, for its
+//! locks and its log.
 //!
 //! This crate adds what LMDB leaves to its user:
 //! * LMDB ends the process when the disk has no block for a mapped page. Here, all blocks are reserved first, or
