@@ -3,7 +3,9 @@ import { inspect } from "node:util";
 import { Redis } from "ioredis";
 import { MemcacheClient } from "memcache-client";
 import mysql2 from "mysql2/promise";
+import { MongoClient } from "mongodb";
 import pg from "pg";
+import { createClient } from "redis";
 import { describe, expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../src/index.ts";
 import { convex } from "../src/stores/convex.ts";
@@ -44,12 +46,21 @@ describe("a store", () => {
   const DENO = "`kv` must be an open database, such as await Deno.openKv(); got ";
   const MEMCACHED =
     "`client` must be a Memcached client that can compare and swap: one that `memcached` or `memcache-client` makes; got ";
+  const mongo = new MongoClient("mongodb://localhost");
+  const MONGODB = "`client` must be a client of the driver mongodb: new MongoClient(url); got ";
+  const OF_CLIENT = "a part of one; pass the client, and the names as `database` and `collection`";
+  const MONGOOSE = "a part of Mongoose; pass mongoose.connection.getClient()";
   // Also its connection has `execute` and `transactional`.
   const entities = { execute() {}, begin() {}, transactional() {}, getUnitOfWork() {} };
   const MIKRO_ORM =
     "MikroORM's EntityManager; pass { query } on the Kysely of its fork, or of the transaction, as in the guide on PostgreSQL";
   throwEach([
-    ["ioredis: its class", () => redis(any(Redis)), `${REDIS}the class Redis; pass one that is made: new Redis(…)`],
+    ["ioredis: its class", () => redis(any(Redis)), `${REDIS}the class or function Redis; pass what it makes`],
+    [
+      "node-redis: its createClient",
+      () => redis(any(createClient)),
+      `${REDIS}the class or function createClient; pass what it makes`,
+    ],
     ["Redis: an address", () => redis(any("redis://localhost")), `${REDIS}"redis://…"`],
     ["Redis: settings", () => redis(any({ host: "a", port: 1 })), `${REDIS}an object with host, port`],
     ["Redis: a promise", () => redis(any(Promise.resolve())), `${REDIS}a promise; \`await\` it first`],
@@ -57,7 +68,7 @@ describe("a store", () => {
     [
       "PostgreSQL: pg's class",
       () => postgres(any(class Pool {})),
-      `${POSTGRES}the class Pool; pass one that is made: new Pool(…)`,
+      `${POSTGRES}the class or function Pool; pass what it makes`,
     ],
     [
       "PostgreSQL: settings",
@@ -109,7 +120,7 @@ describe("a store", () => {
     [
       "Memcached: its class",
       () => memcached(any(class Memcached {})),
-      `${MEMCACHED}the class Memcached; pass one that is made: new Memcached(…)`,
+      `${MEMCACHED}the class or function Memcached; pass what it makes`,
     ],
     ["Memcached: memjs, which has no cas", () => memcached(any({ servers: [] })), `${MEMCACHED}an object with servers`],
     [
@@ -142,10 +153,19 @@ describe("a store", () => {
         ),
       "`client` must be of AWS SDK 3: new DynamoDB(…) of @aws-sdk/client-dynamodb; got one of AWS SDK 2",
     ],
+    ["MongoDB: a database", () => mongodb(any(mongo.db())), MONGODB + OF_CLIENT],
+    ["MongoDB: a collection", () => mongodb(any(mongo.db().collection("a"))), MONGODB + OF_CLIENT],
+    ["MongoDB: Mongoose", () => mongodb(any({ model() {}, startSession() {} })), MONGODB + MONGOOSE],
+    ["MongoDB: its connection", () => mongodb(any({ getClient() {}, startSession() {}, db: {} })), MONGODB + MONGOOSE],
     [
-      "MongoDB: a database",
-      () => mongodb(any({ collection() {} })),
-      "`client` must be a client of the driver mongodb: new MongoClient(url); got an object with collection",
+      "SQLite: a binding to D1 that is not configured",
+      () => sqlite(any()),
+      `${SQLITE}undefined; if it is a binding to D1, add it to \`d1_databases\` in wrangler.jsonc`,
+    ],
+    [
+      "SQLite: the class of better-sqlite3",
+      () => sqlite(any(function Database() {})),
+      `${SQLITE}the class or function Database; pass what it makes`,
     ],
     [
       "SQLite: Drizzle's database",

@@ -271,6 +271,15 @@ test("a client whose first connection fails connects again once the server is up
   proxy.stop();
 });
 
+test("a client that waits for a server, as by default for 30 s: a late call's error has why none can be reached", async () => {
+  const port = await freePort();
+  const client = new MongoClient(`mongodb://me:secret@127.0.0.1:${port}/`);
+  const { cause } = await limitsOn("unreachable", client, 50).limit("login", { key: "k" });
+  await client.close();
+  expect(String(cause)).toContain(`no server answers: connect ECONNREFUSED 127.0.0.1:${port}`);
+  expect(String(cause)).not.toContain("secret");
+});
+
 test("a call that finds no free connection in the pool within waitQueueTimeoutMS waits on, until its deadline", async () => {
   const client = server.connect({ maxPoolSize: 1, waitQueueTimeoutMS: 20 });
   const limits = limitsOn("full", client);

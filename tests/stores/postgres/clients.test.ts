@@ -47,6 +47,15 @@ describe("the clients that people have", () => {
     await everything(client, "client");
     await client.end();
   });
+  test("pg's Client that is not connected: the error names the call that connects it", async () => {
+    const limits = defineLimits(
+      { a: { kind: "token bucket", rate: 1, period: 1000 } },
+      { store: postgres(new Client()), log: false },
+    );
+    const { cause } = await limits.limit("a");
+    expect(String(cause)).toContain("the client is not connected; await client.connect() before the first call");
+  });
+
   test.each([true, false])("postgres.js, prepare: %s", async (prepare) => {
     const { host, port, user, database } = fixture.server.options;
     const sql = postgresJs({ host, port, user, database, max: 4, onnotice: () => {} });

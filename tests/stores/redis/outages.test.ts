@@ -1,7 +1,7 @@
 /** One key or one master that fails, beside others that do not; and what reaches a server after its deadline. */
 import type { EventEmitter } from "node:events";
 import { Redis } from "ioredis";
-import { createClient } from "redis";
+import { createClient, createClientPool, createCluster } from "redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits } from "tidegate";
 import { redis, type RestRedisLike } from "tidegate/redis";
@@ -167,6 +167,15 @@ test.each([
   expect(lines).toEqual([expect.stringContaining(what)]);
   expect(lines[0]).toContain(`(the connection's last error: connect ECONNREFUSED 127.0.0.1:${port})`);
   expect(lines[0]).not.toContain("secret");
+});
+
+test.each([
+  ["a client", () => createClient()],
+  ["a pool", () => createClientPool()],
+  ["a cluster", () => createCluster({ rootNodes: [] })],
+])("%s of node-redis that is not connected: the error names the call that connects it", async (_, make) => {
+  const { cause } = await defineLimits(limits, { store: redis(make()), log: false }).limit("api");
+  expect(String(cause)).toContain("The client is closed; await client.connect() before the first call");
 });
 
 describe("a first call while the client connects", () => {

@@ -27,11 +27,9 @@ export function showObject(value: object): string {
   return shown !== "an object" || fields === "" ? shown : `an object with ${fields}`;
 }
 
-/** A value passed in place of a client of some library: a class has a remedy of its own. */
+/** A value passed in place of a client of some library: what makes such clients has a remedy of its own. */
 export function showInstead(value: unknown): string {
-  if (typeof value === "function" && /^class\b/.test(Function.prototype.toString.call(value))) {
-    return `the class ${value.name}; pass one that is made: new ${value.name}(…)`;
-  }
+  if (typeof value === "function") return `the class or function ${value.name}; pass what it makes`;
   return typeof value === "object" && value !== null ? showObject(value) : show(value);
 }
 

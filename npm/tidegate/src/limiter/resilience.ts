@@ -66,9 +66,7 @@ interface Task<T> extends NamedOperation {
   without(cause: unknown): T;
 }
 
-/** The deadline passed: the server is down, or a connection is open on the client's side alone. */
-class NoAnswer extends StoreError {}
-
+/** Of an error "no answer within … ms", the limiter's or the store's own, or of another timeout. */
 const HALF_OPEN =
   ". If that lasts while the server is up, see the client's own errors. Without any, a connection may be half-open: set the socket timeouts of the client";
 
@@ -266,7 +264,7 @@ export class ResilientStore implements AsyncStore {
     const cause = failure(error, this.name, operation, idsOf(targets).join(","));
     if (isInputError(cause)) throw cause;
     const instead = this.#fallback.insteadOf(targets);
-    this.#outages.failed(node, cause, cause instanceof NoAnswer ? instead + HALF_OPEN : instead);
+    this.#outages.failed(node, cause, / ms$/.test(String(cause)) ? instead + HALF_OPEN : instead);
     return task.without(cause);
   }
 
@@ -274,8 +272,8 @@ export class ResilientStore implements AsyncStore {
     return targets.reduce((least, { limit }) => Math.min(least, limit.timeout ?? this.#timeout), Infinity);
   }
 
-  #noAnswer(timeout: number, of: NamedOperation): NoAnswer {
-    return new NoAnswer(`no answer within ${timeout} ms`, this.#detailsOf(of));
+  #noAnswer(timeout: number, of: NamedOperation): StoreError {
+    return new StoreError(`no answer within ${timeout} ms`, this.#detailsOf(of));
   }
 
   #detailsOf({ operation, targets }: NamedOperation): StoreErrorDetails {

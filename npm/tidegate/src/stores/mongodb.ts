@@ -6,7 +6,7 @@
 import type { ClientSession, Collection, MongoClient } from "mongodb";
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkTable } from "../limit/checks.ts";
-import { InputError, showInstead } from "../limit/errors.ts";
+import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { connectedBy } from "./connecting.ts";
@@ -77,7 +77,7 @@ const SAFE = { readPreference: "primary", writeConcern: { w: "majority" } } as c
 export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): AsyncStore {
   const { db, startSession } = Object(client) as Partial<MongoClientLike>;
   if (typeof db !== "function" || typeof startSession !== "function") {
-    throw new InputError("client", "a client of the driver mongodb: new MongoClient(url)", client, showInstead(client));
+    throw new InputError("client", "a client of the driver mongodb: new MongoClient(url)", client, shownOf(client));
   }
   checkTable("mongodb", options, OPTIONS);
   const { database, collection = "tidegate" } = options;
@@ -152,7 +152,12 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
       };
       return changes.length === 1 ? all(before(until)) : inTransaction(until, all);
     },
-    unanswered: { write: LOCKED },
+    unanswered: {
+      get read() {
+        return unreachable(driver);
+      },
+      write: LOCKED,
+    },
     busy(error) {
       const { name, code, errorLabels } = Object(error) as { name?: unknown; code?: unknown; errorLabels?: unknown };
       if (name === POOL_IS_FULL) return "database";
@@ -162,6 +167,22 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
     },
   });
   return connectedBy(ready, store);
+}
+
+/** Why none of the client's servers answers, which the driver keeps to itself while it waits for one; `undefined`: one may. */
+function unreachable(client: object): Error | undefined {
+  const { topology } = client as { topology?: { description?: { servers?: Map<string, { error?: unknown }> } } };
+  const [first, ...others] = [...(topology?.description?.servers?.values() ?? [])].map(({ error }) => error);
+  if (!first || !others.every(Boolean)) return undefined;
+  return new Error(`no server answers: ${messageOf(first)}`, { cause: first });
+}
+
+/** What is passed in place of a client. */
+function shownOf(client: unknown): string {
+  const { databaseName, dbName, getClient, model } = Object(client) as Record<string, unknown>;
+  if (typeof (getClient ?? model) === "function") return "a part of Mongoose; pass mongoose.connection.getClient()";
+  if (dbName === undefined && databaseName === undefined) return showInstead(client);
+  return "a part of one; pass the client, and the names as `database` and `collection`";
 }
 
 /** Options of one operation. */

@@ -118,6 +118,8 @@ interface Connection {
   run(sql: string, values: string[]): unknown;
 }
 
+const NO_BINDING = "undefined; if it is a binding to D1, add it to `d1_databases` in wrangler.jsonc";
+
 /** The connection through this client; throws where the client is not supported. */
 function connectionTo(client: SqliteLike): Connection {
   const { execute, prepare, batch, each, escapeId, transactional, $client } = Object(client) as Record<string, unknown>;
@@ -129,6 +131,7 @@ function connectionTo(client: SqliteLike): Connection {
   if (typeof transactional === "function") {
     throw new InputError("client", rule, client, "MikroORM; pass a database of its driver");
   }
+  if (client === undefined) throw new InputError("client", rule, client, NO_BINDING);
   if ($client !== undefined) throw notAClient(rule, client);
   if (typeof execute === "function") {
     const libSql = client as LibSqlClient;

@@ -164,11 +164,17 @@ const sending =
   (query: (statement: Statement, timeout: number) => PromiseLike<unknown>): Send =>
   (make, timeout) => ({ reply: query(make(), timeout).then(replyOf), withdraw: () => false });
 
+const NOT_CONNECTED = "the client is not connected; await client.connect() before the first call";
+
 function querySender(client: PostgresClient, query: Query, prepare: boolean): Send {
   if (isPool(client)) return poolSender(client as unknown as Pool, prepare);
-  return isPgClient(client)
-    ? sending((made, timeout) => query.call(client, { ...objectOf(made, prepare), query_timeout: timeout }))
-    : sending(({ text, values }) => query.call(client, text, values));
+  if (!isPgClient(client)) return sending(({ text, values }) => query.call(client, text, values));
+  return sending(async (made, timeout) => {
+    // It would keep the statement until it is connected.
+    const { _connected, _connecting } = client as { _connected?: unknown; _connecting?: unknown };
+    if (_connected === false && _connecting === false) throw new Error(NOT_CONNECTED);
+    return query.call(client, { ...objectOf(made, prepare), query_timeout: timeout });
+  });
 }
 
 /** What this client of another database is, and what to pass; `undefined` where nothing shows that it is one. */

@@ -220,7 +220,10 @@ function nodeRedis(client: NodeRedisLike, server: Server): Link {
     connecting: starting ? firstOf(emitter, ["ready", "reconnecting", "end"]) : undefined,
     run: (whole, script, keys, args) => {
       const options = { keys, arguments: args };
-      return whole ? bytes.eval(script, options) : bytes.evalSha(script, options);
+      return (whole ? bytes.eval(script, options) : bytes.evalSha(script, options)).catch((error: unknown) => {
+        if (emitter.isOpen !== false) throw error;
+        throw new Error(`${messageOf(error)}; await client.connect() before the first call`, { cause: error });
+      });
     },
   };
 }

@@ -55,7 +55,7 @@ export interface Swappable<Version> {
    */
   busy?(error: unknown): Busy | undefined;
   /** Why a read or a write may have no reply while the server works, such as a lock that a write waits for. */
-  readonly unanswered?: { readonly read?: Error; readonly write: Error } | undefined;
+  readonly unanswered?: { readonly read?: Error | undefined; readonly write: Error } | undefined;
   /** Round trips of a step, for which the time of its calls must suffice; default 2.1: a read, a write and a little more. */
   readonly trips?: number | undefined;
   /** Most ms of one step, its attempts included; default 10,000. How long a caller waits is its deadline. */
