@@ -18,7 +18,7 @@ pub(crate) fn least(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool
 #[cfg_attr(not(feature = "small"), inline(always))]
 fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Option<f64> {
     let mut no = no;
-    // Not `no >= last`: a bound that is NaN must end the search here.
+    // Not `no >= last`, here and below: NaN, which an infinite clock or grid leads to, must end the search.
     let is_ahead = no < last;
     if !is_ahead {
         return None;
@@ -29,7 +29,8 @@ fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Optio
     if yes(at) {
         loop {
             let before = at - step;
-            if before <= no {
+            let is_between = no < before;
+            if !is_between {
                 break;
             }
             if !yes(before) {
@@ -56,8 +57,9 @@ fn search(no: f64, last: f64, estimate: f64, yes: impl Fn(f64) -> bool) -> Optio
     loop {
         // Exact: both are integers, at most 2^53 apart.
         let middle = no + floor((at - no) / 2.0);
-        // Adjacent; or beyond 2^53, where doubles skip integers.
-        if middle <= no || middle >= at {
+        // Otherwise adjacent; or beyond 2^53, where doubles skip integers.
+        let is_between = no < middle && middle < at;
+        if !is_between {
             return Some(at);
         }
         if yes(middle) {
@@ -108,6 +110,18 @@ mod tests {
         assert_eq!(least(0.0, 10.0, 3.0, |_| false), None);
         assert_eq!(least(10.0, 10.0, 3.0, |_| true), None);
         assert_eq!(least(7.0, 10.0, 0.0, |_| true), Some(8.0));
+        for (no, last) in [(f64::NEG_INFINITY, 1e15), (0.0, f64::INFINITY), (f64::NEG_INFINITY, f64::INFINITY)] {
+            for estimate in [f64::NEG_INFINITY, 0.0, f64::INFINITY, f64::NAN] {
+                for (edge, of_nan) in [(f64::NEG_INFINITY, true), (0.0, true), (1e15, false), (f64::INFINITY, false)] {
+                    let evaluations = Cell::new(0);
+                    let _ = least(no, last, estimate, |t| {
+                        evaluations.set(evaluations.get() + 1);
+                        assert!(evaluations.get() < 2300, "{no} {last} {estimate} {edge}");
+                        t >= edge || (t.is_nan() && of_nan)
+                    });
+                }
+            }
+        }
         for (no, last) in [(f64::NAN, 10.0), (0.0, f64::NAN), (f64::INFINITY, f64::INFINITY)] {
             assert_eq!(least(no, last, 3.0, |_| false), None);
         }
