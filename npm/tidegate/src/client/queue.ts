@@ -231,10 +231,12 @@ export class Queue<Parts extends QueueParts = QueueParts> {
     this.pump();
   }
 
-  /** Rejects the call whose reservation failed; where it has run on another's tokens, the newest call. */
+  /** Rejects the call whose reservation failed; where it has left, the newest calls, as far as others use its tokens. */
   #refuse(call: QueuedCall, error: unknown): void {
-    const refused = this.#waiting.has(call) ? call : this.#waiting.newest();
-    this.#giveUp([refused ?? call], error);
+    this.#giveUp([call], error);
+    while ((this.#reserve as Reserve).spare < 0 && this.#waiting.length > 0) {
+      this.#giveUp([this.#waiting.newest() as QueuedCall], error);
+    }
   }
 
   /** Rejects the call if it would run after it may. */

@@ -44,8 +44,8 @@ export class Reserve {
     return this.#giving === undefined && this.#requests === 0;
   }
 
-  /** Tokens that no queued call needs; 0 within the rounding of sums of fractions. */
-  get #spare(): number {
+  /** Tokens that no queued call needs; below 0, what was neither reserved nor requested. 0 within the rounding of sums of fractions. */
+  get spare(): number {
     const spare = this.#slots.tokens + this.#requested - this.#owed;
     return Math.abs(spare) <= 1e-9 * Math.max(1, this.#slots.tokens) ? 0 : spare;
   }
@@ -53,11 +53,10 @@ export class Reserve {
   /** Reserves what the queued calls need beyond what is reserved, at most `count`; `undefined` where they need nothing. */
   take(count: number): Decision | undefined | Promise<Decision | undefined> {
     if (this.#giving !== undefined) return this.#giving.then(() => this.take(count));
-    if (count === 0) return undefined;
     const sent = this.#clock.now();
     // Spare tokens that are due are lost, as a full limit would have lost them. This call's need is in the sum already.
-    this.#slots.cut(this.#spare + count, sent - (this.#offset ?? 0));
-    const need = Math.min(count, -this.#spare);
+    this.#slots.cut(this.spare + count, sent - (this.#offset ?? 0));
+    const need = Math.min(count, -this.spare);
     if (need <= 0) return undefined;
     const answer = this.#source.take(need);
     if (!isPromise(answer)) return this.#add(answer, need, sent);
@@ -93,7 +92,7 @@ export class Reserve {
       this.#meter ??= new Meter(configOf(decision));
     }
     // What took a failed store's place is not of its clock, and a local limit has another rate and state.
-    this.#slots.add(decision, count, isOwn ? undefined : now - (this.#offset ?? 0) - decision.now);
+    this.#slots.add(decision, count, isOwn ? 0 : now - (this.#offset ?? 0) - decision.now);
     return decision;
   }
 
@@ -128,7 +127,7 @@ export class Reserve {
    */
   giveBack(): void {
     this.#givesMore = this.#giving !== undefined;
-    if (this.#givesMore || this.#requests > 0 || this.#slots.unbroken(this.#spare) <= 0) return;
+    if (this.#givesMore || this.#requests > 0 || this.#slots.unbroken(this.spare) <= 0) return;
     try {
       const value = this.#source.value();
       if (!isPromise(value)) {
@@ -152,7 +151,7 @@ export class Reserve {
     if (!this.#slots.isLast(value)) return;
     const end = this.#slots.unbroken(this.#slots.tokens);
     const whole = end >= this.#slots.tokens;
-    const count = Math.min(end, this.#spare);
+    const count = Math.min(end, this.spare);
     if (count <= 0) return;
     const isSplit = this.#slots.cut(count);
     // At most what the limit would hold by now without the reservation: a full limit would have lost the rest.

@@ -39,14 +39,14 @@ export class Slots {
   /** Tokens left in all of them. */
   tokens = 0;
 
-  /** `ahead`: of what took a failed store's place, how far the limiter's clock is ahead of its own. */
-  add(decision: Decision, count: number, ahead?: number): void {
-    const { value, ts, now, retryAt = now, policy } = decision;
-    const isOwn = ahead === undefined;
+  /** `ahead`: how far the limiter's clock is ahead of the decision's, where that took a failed store's place. */
+  add(decision: Decision, count: number, ahead: number): void {
+    const { value, ts, now, retryAt = now, policy, degraded } = decision;
+    const isOwn = degraded !== true;
     if (isOwn && (this.#config === undefined || policy.kind === "fixed window")) this.#config = configOf(decision);
     // One shard's state does not determine the others'.
     const state = isOwn && policy.shards === 1 ? { value, ts } : undefined;
-    this.#slots.push({ count, left: count, at: retryAt + (ahead ?? 0), state });
+    this.#slots.push({ count, left: count, at: retryAt + ahead, state });
     this.tokens += count;
   }
 

@@ -149,3 +149,54 @@ test.each([30 * SECOND, -30 * SECOND])(
     ]);
   },
 );
+
+describe("a reservation fails after its call was aborted", () => {
+  function held() {
+    const clock = fakeClock();
+    const api = { kind: "token bucket", rate: 10, period: SECOND, capacity: 3 } as const;
+    const limiter = defineLimits({ api }, { now: clock.now });
+    /** Ends the takes in flight, in order: each is decided, or fails. */
+    const takes: ((fails: boolean) => void)[] = [];
+    const remote: LimiterLike<"api"> = {
+      limit: (...call) =>
+        new Promise((resolve, reject) => {
+          takes.push((fails) => (fails ? reject(new Error("the store is gone")) : resolve(limiter.limit(...call))));
+        }),
+      give: async (...call) => limiter.give(...call),
+      getValue: async (...of) => limiter.getValue(...of),
+    };
+    const throttled = throttle(
+      (count: number) => count,
+      { limiter: remote, name: "api" },
+      { clock, count: (count) => count },
+    );
+    const gone = new AbortController();
+    const aborted = expect(throttled.with({ signal: gone.signal })(2)).rejects.toThrow("no longer needed");
+    const abort = async () => {
+      gone.abort(new Error("no longer needed"));
+      await aborted;
+    };
+    return { clock, takes, throttled, abort };
+  }
+
+  test("the calls that would have used its tokens reject, too", async () => {
+    const { clock, takes, throttled, abort } = held();
+    await abort();
+    const calls = Promise.allSettled([throttled(1), throttled(1)]);
+    expect(takes).toHaveLength(1);
+    takes[0]?.(true);
+    await clock.pass(SECOND);
+    expect(throttled.queued).toBe(0);
+    expect((await calls).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  });
+
+  test("a call that has its own reservation runs", async () => {
+    const { clock, takes, throttled, abort } = held();
+    const other = throttled(1);
+    await abort();
+    takes[0]?.(true);
+    await clock.pass(0);
+    takes[1]?.(false);
+    expect(await other).toBe(1);
+  });
+});
