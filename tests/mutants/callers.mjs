@@ -148,7 +148,7 @@ export const CALLERS = [
   one("client/reserve.ts", "      .catch(() => undefined)\n", "", THROTTLE),
   one("client/slots.ts", '|| policy.kind === "fixed window"', "", STANDSTILL),
   one("client/reserve.ts", "if (this.#state !== null) this.#state = {", "if (false) this.#state = {", STANDSTILL),
-  one("client/reserve.ts", "    this.#slots.cut(this.#spare + count, sent - (this.#offset ?? 0));\n", "", STANDSTILL),
+  one("client/reserve.ts", "    this.#slots.cut(this.spare + count, sent - (this.#offset ?? 0));\n", "", STANDSTILL),
   one("client/reserve.ts", "if (whole || isSplit) ", "", client("shared-limit")),
   one("client/reserve.ts", "--this.#requests === 0 ? 0 : this.#requested", "this.#requested", THROTTLE),
   one("client/slots.ts", "close(found, spare) ? spare : ", "", client("cost")),
