@@ -1,20 +1,17 @@
 /** A first call on a client that has yet to connect: the time that takes does not count as the call's. */
-import { afterAll, beforeAll } from "vitest";
+import { beforeAll } from "vitest";
 import { dynamodb } from "tidegate/dynamodb";
 import { connectingSuite } from "../connecting.ts";
+import { running } from "../running.ts";
 import { DynamoDbServer } from "./server.ts";
 
-let server: DynamoDbServer;
-beforeAll(async () => {
-  server = await DynamoDbServer.start();
-  await server.createTable("cold");
-});
-afterAll(() => server?.stop());
+const fixture = running(() => DynamoDbServer.start());
+beforeAll(async () => void (await fixture.server.createTable("cold")));
 
 connectingSuite(
-  () => Number(new URL(server.endpoint).port),
+  () => Number(new URL(fixture.server.endpoint).port),
   (port) => {
-    const client = server.connect({ endpoint: `http://127.0.0.1:${port}` });
+    const client = fixture.server.connect({ endpoint: `http://127.0.0.1:${port}` });
     return { store: dynamodb(client, { table: "cold" }), close: () => client.destroy() };
   },
 );

@@ -2,26 +2,23 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Readable } from "node:stream";
 import type { DynamoDB } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { dynamodb } from "tidegate/dynamodb";
 import { lateTakesNothing } from "../outages.ts";
+import { running } from "../running.ts";
 import { DynamoDbServer } from "./server.ts";
 
-let server: DynamoDbServer;
-beforeAll(async () => {
-  server = await DynamoDbServer.start();
-});
-afterAll(() => server?.stop());
+const fixture = running(() => DynamoDbServer.start());
 
 const configs = {
   login: { kind: "token bucket", rate: 2, period: HOUR },
   parts: { kind: "token bucket", rate: 4, period: HOUR, shards: 4 },
 } as const;
-const limitsOn = (table: string, client: DynamoDB = server.client, timeout = 60_000) =>
+const limitsOn = (table: string, client: DynamoDB = fixture.server.client, timeout = 60_000) =>
   defineLimits(configs, { store: dynamodb(client, { table }), timeout, log: false });
 const items = async (TableName: string) =>
-  ((await server.client.scan({ TableName })).Items ?? []).sort((a, b) =>
+  ((await fixture.server.client.scan({ TableName })).Items ?? []).sort((a, b) =>
     `${a["id"]?.S}`.localeCompare(`${b["id"]?.S}`),
   );
 
@@ -29,7 +26,7 @@ const items = async (TableName: string) =>
 const work = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 test("a grant is one item of 16 bytes and a TTL, with shards too; a denial and a check write nothing", async () => {
-  const table = await server.createTable("items");
+  const table = await fixture.server.createTable("items");
   const limits = limitsOn(table);
   const began = Date.now();
   await limits.limit("login", { key: "k", count: 1.5 });
@@ -52,9 +49,9 @@ test("a grant is one item of 16 bytes and a TTL, with shards too; a denial and a
 });
 
 test("reads are strongly consistent, or transactions; a reset is a deletion", async () => {
-  const table = await server.createTable("consistent");
+  const table = await fixture.server.createTable("consistent");
   const inputs: object[] = [];
-  const client = server.connect();
+  const client = fixture.server.connect();
   // The emulator's reads are consistent whatever is sent.
   client.middlewareStack.add(
     (next) => (args) => {
@@ -84,16 +81,16 @@ test.each([
   ["15 bytes", { state: { B: new Uint8Array(15) } }],
   ["no state", {}],
 ])("a corrupt item (%s) fails the calls on its key alone, until reset", async (kind, attributes) => {
-  const table = await server.createTable(`corrupt-${kind.replaceAll(" ", "-")}`);
+  const table = await fixture.server.createTable(`corrupt-${kind.replaceAll(" ", "-")}`);
   const limits = limitsOn(table);
   const Item = { id: { S: "login:bad" }, ...attributes };
-  await server.client.putItem({ TableName: table, Item });
+  await fixture.server.client.putItem({ TableName: table, Item });
   const { cause } = await limits.limit("login", { key: "bad" });
   expect(cause).toMatchObject({
     scope: "key",
     message: expect.stringContaining('dynamodb: read of "login:bad" failed'),
   });
-  expect((await server.client.getItem({ TableName: table, Key: { id: Item.id } })).Item).toEqual(Item);
+  expect((await fixture.server.client.getItem({ TableName: table, Key: { id: Item.id } })).Item).toEqual(Item);
   await limits.reset("login", { key: "bad" });
   expect(await limits.limit("login", { key: "bad" })).toMatchObject({ ok: true });
 });
@@ -105,7 +102,7 @@ function failing(
   body: object,
   maxAttempts = 1,
 ): { client: DynamoDB; left: () => number } {
-  const client = server.connect({ maxAttempts });
+  const client = fixture.server.connect({ maxAttempts });
   let left = times;
   const { requestHandler } = client.config;
   const { handle } = requestHandler;
@@ -141,7 +138,7 @@ describe("an error that means that nothing was done is repeated, and the call ta
     ["TransactWriteItems", cancelled("ThrottlingError", "None")],
     ["TransactGetItems", cancelled("TransactionConflict", "None")],
   ])("%s, %o", async (operation, body) => {
-    const table = await server.createTable(`busy${++tables}`);
+    const table = await fixture.server.createTable(`busy${++tables}`);
     const { client, left } = failing(3, operation, body);
     const limits = limitsOn(table, client);
     const decision = operation.startsWith("Transact")
@@ -166,7 +163,7 @@ async function lateAfterWrite(limits: ReturnType<typeof limitsOn>, left: () => n
 }
 
 test("throttled until its deadline: the call is degraded, and takes nothing", async () => {
-  const table = await server.createTable("throttled");
+  const table = await fixture.server.createTable("throttled");
   const { client } = failing(1e6, "PutItem", error("ThrottlingException"));
   const decision = await limitsOn(table, client, 300).limit("login", { key: "k" });
   expect(decision).toMatchObject({ ok: false, degraded: true });
@@ -175,7 +172,7 @@ test("throttled until its deadline: the call is degraded, and takes nothing", as
 });
 
 test("one key that is throttled, or that others write, does not keep calls from other keys", async () => {
-  const table = await server.createTable("hot");
+  const table = await fixture.server.createTable("hot");
   stopClock();
   for (const name of ["ProvisionedThroughputExceededException", "ConditionalCheckFailedException"]) {
     const { client, left } = failing(1e6, "PutItem", error(name));
@@ -189,7 +186,7 @@ test("one key that is throttled, or that others write, does not keep calls from 
 });
 
 test("with the client's own attempts, which pause for longer than the deadline, the error names the setting", async () => {
-  const table = await server.createTable("attempts");
+  const table = await fixture.server.createTable("attempts");
   stopClock();
   const { client, left } = failing(1e6, "PutItem", error("ThrottlingException"), 10);
   const { cause } = await lateAfterWrite(limitsOn(table, client, 1000), left, 1000);
@@ -202,7 +199,7 @@ test.each([
   // The client has sent it before, and lost the reply: it may still be carried out.
   ["an attempt that is under way", error("TransactionInProgressException")],
 ])("an error that is not repeated: the transaction is refused for %s", async (_, body) => {
-  const table = await server.createTable(`refused${++tables}`);
+  const table = await fixture.server.createTable(`refused${++tables}`);
   const { client, left } = failing(2, "TransactWriteItems", body);
   expect(await limitsOn(table, client).limitAll(pair)).toMatchObject({ degraded: true });
   expect(left()).toBe(1);
@@ -210,8 +207,8 @@ test.each([
 });
 
 test("a reply that arrives while this process is busy past the deadline is the decision", async () => {
-  const table = await server.createTable("stalled");
-  const client = server.connect();
+  const table = await fixture.server.createTable("stalled");
+  const client = fixture.server.connect();
   const limits = limitsOn(table, client, 5000);
   await limits.check("login", { key: "k" });
   // Once the request has left: the server has its own process, and replies meanwhile, however slow it is.
@@ -224,7 +221,10 @@ test("a reply that arrives while this process is busy past the deadline is the d
 });
 
 test("a server that stops: calls past their deadline take nothing when it continues", async () => {
-  await lateTakesNothing(server, dynamodb(server.client, { table: await server.createTable("stopped") }));
+  await lateTakesNothing(
+    fixture.server,
+    dynamodb(fixture.server.client, { table: await fixture.server.createTable("stopped") }),
+  );
 });
 
 test("a table that does not exist: the error names it, and how to create it", async () => {
@@ -237,7 +237,7 @@ test.each(["pk", "pk sk", "id sk"])("a table with the key %s: the error names th
   const [hash = "", range] = key.split(" ");
   const names = range === undefined ? [hash] : [hash, range];
   const TableName = `other-${names.join("-")}`;
-  await server.client.createTable({
+  await fixture.server.client.createTable({
     TableName,
     BillingMode: "PAY_PER_REQUEST",
     AttributeDefinitions: names.map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
@@ -249,7 +249,7 @@ test.each(["pk", "pk sk", "id sk"])("a table with the key %s: the error names th
 });
 
 test("limitAll on 100 limits and keys is one transaction", async () => {
-  const table = await server.createTable("many");
+  const table = await fixture.server.createTable("many");
   const limits = limitsOn(table);
   const requests = Array.from({ length: 100 }, (_, i) => ({ name: "login" as const, key: `${i}` }));
   expect((await limits.limitAll(requests)).ok).toBe(true);
@@ -257,8 +257,8 @@ test("limitAll on 100 limits and keys is one transaction", async () => {
 });
 
 test("a write that the client would send after the deadline is aborted", async () => {
-  const table = await server.createTable("aborted");
-  const client = server.connect();
+  const table = await fixture.server.createTable("aborted");
+  const client = fixture.server.connect();
   await limitsOn(table, client).check("login", { key: "k" });
   let resume: () => void = () => {};
   const held = new Promise<void>((resolve) => {

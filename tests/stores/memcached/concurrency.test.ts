@@ -7,14 +7,11 @@ import { Limit } from "tidegate/store";
 import { memcached } from "tidegate/memcached";
 import { grantedTo } from "../takers.ts";
 import { clients, type Open } from "./clients.ts";
+import { running } from "../running.ts";
 import { MemcachedServer } from "./server.ts";
 
 const run = promisify(execFile);
-let server: MemcachedServer;
-beforeAll(async () => {
-  server = await MemcachedServer.start();
-});
-afterAll(() => server?.stop());
+const fixture = running(() => MemcachedServer.start());
 
 const CALL = { op: "take", count: 1, reserve: false } as const;
 
@@ -22,7 +19,7 @@ describe("stores that know nothing of each other", () => {
   let opens: Open[] = [];
   beforeAll(() => {
     opens = Object.values(clients)
-      .map((make) => make(server.address))
+      .map((make) => make(fixture.server.address))
       .filter(({ namespace }) => namespace === "");
   });
   afterAll(() => {
@@ -54,7 +51,7 @@ describe("stores that know nothing of each other", () => {
     const limit = new Limit("shared", { kind: "token bucket", rate: 10, period: 2 ** 40 });
     const store = memcached((opens[0] as Open).client, { prefix: "meet", stepTimeout: 60_000 });
     const counts = async (): Promise<number[]> => {
-      const stats = await server.say("stats\r\n", /END\r\n$/);
+      const stats = await fixture.server.say("stats\r\n", /END\r\n$/);
       return ["cmd_get", "cmd_set"].map((name) => Number(new RegExp(`STAT ${name} (\\d+)`).exec(stats)?.[1]));
     };
     const [gets = 0, sets = 0] = await counts();
@@ -65,7 +62,7 @@ describe("stores that know nothing of each other", () => {
 });
 
 test("limitAll answers one request, and refuses several before anything is taken", async () => {
-  const open = (clients["memcached"] as (typeof clients)[string])(server.address);
+  const open = (clients["memcached"] as (typeof clients)[string])(fixture.server.address);
   const store = memcached(open.client, { prefix: "all", stepTimeout: 60_000 });
   const limit = new Limit("pair", { kind: "token bucket", rate: 1, period: 2 ** 40 });
   const call = { ...CALL, limit, key: "k" };
@@ -80,13 +77,13 @@ test("limitAll answers one request, and refuses several before anything is taken
 
 test("three processes grant exactly what there is", async () => {
   const clients = ["memcached", "memcache-client", "memcached"];
-  const takers = clients.map((client) => ["memcached", client, server.address, "processes", "160", "limit"]);
+  const takers = clients.map((client) => ["memcached", client, fixture.server.address, "processes", "160", "limit"]);
   expect(await grantedTo(takers)).toBe(300);
 });
 
 test("examples/memcached: searches until there is nothing left", async () => {
   const program = fileURLToPath(new URL("../../../examples/memcached/main.mjs", import.meta.url));
-  const env = { ...process.env, MEMCACHED: server.address };
+  const env = { ...process.env, MEMCACHED: fixture.server.address };
   const { stdout } = await run(process.execPath, [program], { env });
   expect(stdout).toBe("tide found, 1 left\ngate found, 0 left\nweir slow down\n");
 });

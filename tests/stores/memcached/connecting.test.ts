@@ -1,19 +1,16 @@
 /** A first call on a client that has yet to connect: the time that takes does not count as the call's. */
-import { afterAll, beforeAll, describe } from "vitest";
+import { describe } from "vitest";
 import { memcached } from "tidegate/memcached";
 import { connectingSuite } from "../connecting.ts";
 import { clients } from "./clients.ts";
+import { running } from "../running.ts";
 import { MemcachedServer } from "./server.ts";
 
-let server: MemcachedServer;
-beforeAll(async () => {
-  server = await MemcachedServer.start();
-});
-afterAll(() => server?.stop());
+const fixture = running(() => MemcachedServer.start());
 
 describe.each(Object.entries(clients))("%s", (_, open) => {
   connectingSuite(
-    () => server.port,
+    () => fixture.server.port,
     (port) => {
       const { client, close } = open(`127.0.0.1:${port}`);
       return { store: memcached(client), close };

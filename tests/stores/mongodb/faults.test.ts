@@ -1,25 +1,22 @@
 /** What is stored, and calls where documents are corrupt, transactions conflict or are refused, and the server stops. */
 import { type ClientSession, MongoClient, MongoServerError } from "mongodb";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { mongodb } from "tidegate/mongodb";
 import { freePort } from "../../support/ports.ts";
 import { LossyProxy } from "../../support/proxy.ts";
 import { lateTakesNothing } from "../outages.ts";
+import { running } from "../running.ts";
 import { MongoServer } from "./server.ts";
 
-let server: MongoServer;
-beforeAll(async () => {
-  server = await MongoServer.start();
-});
-afterAll(() => server?.stop());
+const fixture = running(() => MongoServer.start());
 
 const configs = {
   login: { kind: "token bucket", rate: 2, period: HOUR },
   parts: { kind: "token bucket", rate: 4, period: HOUR, shards: 4 },
 } as const;
 const pair = [{ name: "login", key: "k" }, { name: "parts" }] as const;
-const limitsOn = (collection: string, client: MongoClient = server.client, timeout = 60_000) =>
+const limitsOn = (collection: string, client: MongoClient = fixture.server.client, timeout = 60_000) =>
   defineLimits(configs, { store: mongodb(client, { database: "limits", collection }), timeout, log: false });
 
 interface Row {
@@ -27,7 +24,7 @@ interface Row {
   state?: unknown;
   dropAt?: unknown;
 }
-const rowsOf = (collection: string) => server.client.db("limits").collection<Row>(collection);
+const rowsOf = (collection: string) => fixture.server.client.db("limits").collection<Row>(collection);
 /** The documents of the store. (This server stores a read concern as one more, with an `_id` of its own.) */
 const read = async (collection: string) =>
   (await rowsOf(collection).find().sort({ _id: 1 }).toArray()).filter(({ _id }) => typeof _id === "string");
@@ -60,7 +57,7 @@ test("a grant is one document, with shards too; a denial and a check write nothi
 });
 
 test("a client that returns raw documents to other queries (`raw`) decides the same", async () => {
-  const client = server.connect({ raw: true });
+  const client = fixture.server.connect({ raw: true });
   const limits = limitsOn("raw", client);
   for (const left of [1, 0]) {
     expect(await limits.limit("login", { key: "k" })).toMatchObject({ ok: true, remaining: left });
@@ -92,7 +89,7 @@ afterAll(() => Promise.all(clients.map((client) => client.close())));
 /** A client whose first commits fail with an error as the server sends it. */
 function failing(times: number, error: MongoServerError): { client: MongoClient; left: () => number } {
   let left = times;
-  const client = server.connect();
+  const client = fixture.server.connect();
   clients.push(client);
   const startSession = client.startSession.bind(client);
   client.startSession = (options): ClientSession => {
@@ -159,7 +156,7 @@ describe("transactions", () => {
 });
 
 test("each command carries the time that is left of the call's deadline", async () => {
-  const client = server.connect({ monitorCommands: true });
+  const client = fixture.server.connect({ monitorCommands: true });
   const sent: [name: string, ms: unknown][] = [];
   client.on("commandStarted", ({ commandName, command }) => sent.push([commandName, command["maxTimeMS"]]));
   await limitsOn("deadlines", client, 60_000).limit("login", { key: "k" });
@@ -173,7 +170,7 @@ test("each command carries the time that is left of the call's deadline", async 
 });
 
 test("whatever the client's settings, reads are of the primary, writes wait for the majority, transactions read a snapshot", async () => {
-  const client = server.connect({ monitorCommands: true, writeConcern: { w: 0 }, readPreference: "secondary" });
+  const client = fixture.server.connect({ monitorCommands: true, writeConcern: { w: 0 }, readPreference: "secondary" });
   const sent: [name: string, concerns: unknown][] = [];
   client.on("commandStarted", ({ commandName, command }) => {
     const { writeConcern, readConcern, maxTimeMS, $readPreference } = command;
@@ -196,7 +193,7 @@ test("whatever the client's settings, reads are of the primary, writes wait for 
 
 /** A client that waits for `before` ahead of each update of the state of `login:k`. */
 function updatesAfter(before: () => Promise<unknown>): MongoClient {
-  const client = server.connect();
+  const client = fixture.server.connect();
   clients.push(client);
   const { db } = client;
   client.db = (name) => {
@@ -265,7 +262,7 @@ test("a client whose first connection fails connects again once the server is up
   expect((await limits.limit("login", { key: "k" })).cause).toMatchObject({
     message: expect.stringContaining("ECONNREFUSED"),
   });
-  const proxy = await LossyProxy.start(Number(new URL(server.url).port), port);
+  const proxy = await LossyProxy.start(Number(new URL(fixture.server.url).port), port);
   await expect.poll(() => limits.check("login", { key: "k" }), { timeout: 60_000 }).toMatchObject({ ok: true });
   await client.close();
   proxy.stop();
@@ -281,20 +278,20 @@ test("a client that waits for a server, as by default for 30 s: a late call's er
 });
 
 test("a call that finds no free connection in the pool within waitQueueTimeoutMS waits on, until its deadline", async () => {
-  const client = server.connect({ maxPoolSize: 1, waitQueueTimeoutMS: 20 });
+  const client = fixture.server.connect({ maxPoolSize: 1, waitQueueTimeoutMS: 20 });
   const limits = limitsOn("full", client);
   await limits.check("login", { key: "k" });
-  server.signal("SIGSTOP");
+  fixture.server.signal("SIGSTOP");
   const other = client.db("limits").collection("other").findOne();
   const given = new Promise((resolve) => client.once("connectionCheckOutFailed", resolve));
   const decisions = [1, 2, 3, 4, 5, 6].map((key) => limits.limit("login", { key: `${key}` }));
   await given;
-  server.signal("SIGCONT");
+  fixture.server.signal("SIGCONT");
   await other;
   for (const decision of decisions) expect(await decision).toMatchObject({ ok: true });
   await client.close();
 });
 
 test("a server that stops: calls past their deadline take nothing when it continues", async () => {
-  await lateTakesNothing(server, mongodb(server.client, { database: "limits", collection: "stopped" }));
+  await lateTakesNothing(fixture.server, mongodb(fixture.server.client, { database: "limits", collection: "stopped" }));
 });

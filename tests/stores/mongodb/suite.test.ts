@@ -1,33 +1,30 @@
 /** The contract of a store over MongoDB's protocol, two processes on one collection, and the example. */
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { mongodb } from "tidegate/mongodb";
 import { storeSuite } from "tidegate/testing";
 import { testExample } from "../example.ts";
 import { grantedTo } from "../takers.ts";
 import { few } from "../vectors.ts";
+import { running } from "../running.ts";
 import { MongoServer } from "./server.ts";
 
-let server: MongoServer;
-beforeAll(async () => {
-  server = await MongoServer.start();
-});
-afterAll(() => server?.stop());
+const fixture = running(() => MongoServer.start());
 
 let collections = 0;
 storeSuite({
   test,
   vectors: few,
-  create: () => mongodb(server.client, { database: "limits", collection: `suite${++collections}` }),
-  stored: () => server.stored(`suite${collections}`),
+  create: () => mongodb(fixture.server.client, { database: "limits", collection: `suite${++collections}` }),
+  stored: () => fixture.server.stored(`suite${collections}`),
   corrupt: () => (id) => {
-    const rows = server.client.db("limits").collection<{ _id: string }>(`suite${collections}`);
+    const rows = fixture.server.client.db("limits").collection<{ _id: string }>(`suite${collections}`);
     return rows.updateOne({ _id: id }, { $set: { state: "garbage" } });
   },
 });
 
 test("two processes grant exactly the capacity", async () => {
-  const taker = ["mongodb", "mongodb", server.url, "processes", "240", "limit"];
+  const taker = ["mongodb", "mongodb", fixture.server.url, "processes", "240", "limit"];
   expect(await grantedTo([taker, taker])).toBe(300);
 });
 
-testExample("mongodb", () => ({ MONGODB: server.url }));
+testExample("mongodb", () => ({ MONGODB: fixture.server.url }));

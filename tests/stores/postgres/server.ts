@@ -59,19 +59,8 @@ export class Server {
       const id = (flag: string): number => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }));
       chownSync(this.#folder, id("-u"), id("-g"));
     }
-    await this.#run(
-      "initdb",
-      "-D",
-      this.#data,
-      "-U",
-      this.user,
-      "-A",
-      "trust",
-      "-E",
-      "UTF8",
-      "--locale=C",
-      "--no-sync",
-    );
+    const made = ["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"];
+    await this.#run("initdb", "-D", this.#data, "-U", this.user, ...made);
     this.port = await freePort();
     const all = {
       port: this.port,

@@ -108,15 +108,8 @@ export class RedisCluster {
   }
 
   static async start(masters: number, replicas: number, ...settings: string[]): Promise<RedisCluster> {
-    const args = [
-      "--cluster-enabled",
-      "yes",
-      "--cluster-node-timeout",
-      "1000",
-      "--cluster-replica-validity-factor",
-      "0",
-      ...settings,
-    ];
+    const timeouts = ["--cluster-node-timeout", "1000", "--cluster-replica-validity-factor", "0"];
+    const args = ["--cluster-enabled", "yes", ...timeouts, ...settings];
     const all = Array.from({ length: masters * (replicas + 1) }, () => RedisServer.start(...args));
     const cluster = new RedisCluster(await Promise.all(all));
     const hosts = cluster.nodes.map((node) => `127.0.0.1:${node.port}`);
