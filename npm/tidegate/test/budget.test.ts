@@ -177,6 +177,26 @@ describe.each<[string, () => Store | undefined]>([
       expect(statusOf(late.decided)).toBe(429);
     });
 
+    test("an estimate that even a full key grants only after more than `wait` is never granted", async () => {
+      const { limits, left, slept, sleep, clock } = waiting();
+      const call = { limits: BOTH, estimate: 1500, sleep } as const; // a full key owes 500 of it, for 30 s
+      await limits.charge("perMinute", { count: 500 });
+      const before = await left();
+      const never = await spend(limits, { ...call, wait: 0.5 * MINUTE - 1 }, () => "never");
+      const [decision] = never.decided.decisions;
+      expect([decision?.reason, decision?.retryAt, decision?.policy.name]).toEqual([
+        "exceeds capacity",
+        undefined,
+        "perMinute",
+      ]);
+      expect(never.decided).toMatchObject({ ok: false, retryAt: undefined, retryAfter: undefined });
+      expect([statusOf(never.decided), await left(), slept]).toEqual([400, before, []]);
+      const { decided } = await spend(limits, { ...call, wait: 0.5 * MINUTE }, () => "later");
+      expect([decided.ok, statusOf(decided)]).toEqual([false, 429]);
+      clock.advance(decided.retryAfter ?? 0);
+      expect((await spend(limits, { ...call, wait: 0.5 * MINUTE }, () => "ran")).ok).toBe(true);
+    });
+
     test("an aborted wait gives back the estimate and rejects with the signal's reason", async () => {
       const { limits, left } = waiting();
       await limits.charge("perMinute", { count: 1000 });

@@ -4,6 +4,7 @@
  * @module
  */
 import { throwIfAborted } from "../limit/abort.ts";
+import { combined } from "../limit/combined.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import {
   ANY,
@@ -69,7 +70,8 @@ const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
 /**
  * Sets the estimate aside on every limit, or on none; runs the work; then returns the unused tokens, or charges the excess.
  * Where the limits have too little, the work does not run, and `decided.retryAt` is when it could. With `wait` it reserves
- * its turn and runs then, unless the turn is later than `wait`.
+ * its turn and runs then, unless the turn is later than `wait`. There is no `retryAt` where it always is: the estimate is more
+ * than a limit's capacity, and the rest takes longer than `wait` to come.
  *
  * ```ts
  * const answer = await spend(limits, { limits: ["tokensPerMinute", "tokensPerDay"], key: userId, estimate: 1500 }, async ({ used }) => {
@@ -112,8 +114,10 @@ export async function spend<T, N extends string>(
   const { retryAfter = 0 } = decided;
   if (retryAfter > wait) {
     await settle(0);
-    const decisions = decided.decisions.map((decision) => (decision.reserved ? denied(decision, estimate) : decision));
-    return { ok: false, decided: { ...decided, ok: false, decisions } };
+    const decisions = decided.decisions.map((decision) =>
+      decision.reserved ? denied(decision, estimate, wait) : decision,
+    );
+    return { ok: false, decided: { ...decided, ...combined(decisions, (decisions[0] as Decision).now) } };
   }
   let value: T;
   try {
@@ -129,15 +133,20 @@ export async function spend<T, N extends string>(
   return { ok: true, value, used: actual ?? estimate, decided };
 }
 
-/** A reservation of so many tokens, given back, as a check returns it: denied until `retryAt`. */
-function denied(decision: Decision, count: number): Decision {
-  const { value, ts, now, policy } = decision;
+/** A reservation of so many tokens, given back, as a check returns it: denied until `retryAt`, or for ever. */
+function denied(decision: Decision, count: number, wait: number): Decision {
+  const { value, ts, now, policy, retryAt } = decision;
   const { name: _, ...config } = policy;
   // A window that is derived from the key begins at `ts`.
   const limit = config.kind === "fixed window" ? { ...config, start: ts % config.period } : config;
-  const before = evaluate({ value: value + count, ts }, limit, { now, count: 0 }).decision;
-  const { remaining, resetAt } = before;
-  return { ...decision, ok: false, reserved: false, value: before.value, remaining, resetAt };
+  const before = { value: value + count, ts };
+  if (count > policy.capacity) {
+    // No key holds so much. Where the turn is too late at `retryAt` as well, as the key is full then, it always is.
+    const { retryAfter = 0 } = evaluate(before, limit, { now: retryAt as number, count, reserve: true }).decision;
+    if (retryAfter > wait) return { ...evaluate(before, limit, { now, count }).decision, policy };
+  }
+  const { value: held, remaining, resetAt } = evaluate(before, limit, { now, count: 0 }).decision;
+  return { ...decision, ok: false, reserved: false, value: held, remaining, resetAt };
 }
 
 /** A timer that a signal ends early, also one aborted before. */
