@@ -162,6 +162,14 @@ describe("a step", () => {
     expect([second({ good: 45, bad: 5 }), second({ good: 53, bad: 7 })]).toEqual([60, 30]);
   });
 
+  test("tolerates a share that is exactly the tolerance, whose product with the requests is rounded", () => {
+    for (const tolerance of [0.29, 0.57, 0.58]) {
+      const { second } = stepping({ tolerance });
+      const bad = Math.round(100 * tolerance);
+      expect([second({ good: 100 - bad, bad }), second({ good: 99 - bad, bad: bad + 1 })]).toEqual([60, 30]);
+    }
+  });
+
   test("counts a request longer than `latency` as failed before it ends", () => {
     const { second } = stepping({ latency: 300 });
     expect([second({ good: 50, after: 300 }), second({ good: 50, after: 301 }), second({ late: 1 })]).toEqual([
