@@ -19,6 +19,7 @@ export interface Learned extends State {
   /** Epoch ms on the server's clock. */
   now: number;
   reason?: string | undefined;
+  degraded?: boolean | undefined;
 }
 
 interface Entry {
@@ -68,13 +69,14 @@ export class RemoteLimits {
 
   /**
    * Takes the state from another response of the server, such as a decision in its body, which saves a request. State
-   * that is older than the present one is ignored, and so is a denial that read no state.
+   * that is older than the present one is ignored, and so is a decision that read no state: a denial for its size, or one in
+   * place of a store that failed.
    */
   learn(name: string, learned: Learned): void {
     const entry = this.#entry(name);
     if (typeof learned !== "object" || learned === null) throw new InputError("learned", STATE, learned);
     const config = learned.config ?? entry.state?.config;
-    if (config === undefined || learned.reason === "exceeds capacity") return;
+    if (config === undefined || learned.reason === "exceeds capacity" || learned.degraded === true) return;
     this.#take(entry, { ...learned, config });
     this.#clock.heard(learned.now);
     this.#notify(entry);

@@ -228,6 +228,9 @@ describe("the state", () => {
     // A denial for its size read no state.
     from.learn("message", { value: 0, ts: now + 2, now: now + 2, reason: "exceeds capacity" });
     expect(from.state("message")?.value).toBe(0.5);
+    // Nor did a decision in place of a store that failed.
+    from.learn("message", { value: 0, ts: now + 3, now: now + 3, degraded: true });
+    expect(from.state("message")?.value).toBe(0.5);
     stop();
   });
 
