@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { jitter } from "../src/index.ts";
 
@@ -11,4 +12,35 @@ test("a client that asks again gets the same part of the wait that is left", () 
 
 test("a wait that is over is never earlier than the time of the retry", () => {
   expect(jitter({ retryAt: 1e12, retryAfter: -60_000 }, { key: "ann" })).toBe(1e12);
+});
+
+const times = fc.record({
+  retryAt: fc.integer({ min: 0, max: 2 ** 52 }),
+  retryAfter: fc.integer({ min: 0, max: 1e9 }),
+});
+
+test("is never earlier than retryAt, at most the fraction later, and deterministic", () => {
+  fc.assert(
+    fc.property(times, fc.string(), fc.double({ min: 0, max: 1, noNaN: true }), (denied, key, fraction) => {
+      const at = jitter(denied, { key, fraction }) as number;
+      expect(at).toBeGreaterThanOrEqual(denied.retryAt);
+      expect(at).toBeLessThanOrEqual(denied.retryAt + denied.retryAfter * fraction);
+      expect(Number.isInteger(at)).toBe(true);
+      expect(jitter({ ...denied }, { key, fraction })).toBe(at);
+    }),
+  );
+  expect(jitter({}, { key: "k" })).toBeUndefined();
+});
+
+test("spreads evenly, and long keys that end differently too", () => {
+  const denied = { retryAt: 1_000_000, retryAfter: 30_000 };
+  for (const prefix of ["", "a long common beginning ".repeat(100)]) {
+    const tenths = new Array(10).fill(0);
+    for (let i = 0; i < 5000; i++) {
+      const at = jitter(denied, { key: `${prefix}${i}`, fraction: 1 }) as number;
+      tenths[Math.floor((at - denied.retryAt) / 3000)]++;
+    }
+    // 500 expected; six standard deviations of a binomial are 127.
+    for (const tenth of tenths) expect(Math.abs(tenth - 500), `${tenths}`).toBeLessThan(130);
+  }
 });
