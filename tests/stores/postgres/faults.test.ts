@@ -1,11 +1,10 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 import { defineLimits, isStoreError } from "tidegate";
 import { Limit } from "tidegate/store";
 import { postgres, type PostgresStore } from "tidegate/postgres";
 import { Deadline } from "../../support/deadline.ts";
+import { heap } from "../../support/heap.ts";
 import { busyIsNoOutage } from "../busy.ts";
 import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
@@ -132,11 +131,6 @@ describe("a server that fails", () => {
       const first = await load((i) => limits.limit("api", { key: `${i}` }), wait(700));
       expect(first.granted).toBe(0);
       expect(first.late).toBe(0);
-      const heap = (): number => {
-        setFlagsFromString("--expose-gc");
-        runInNewContext("gc")();
-        return process.memoryUsage().heapUsed;
-      };
       const before = heap();
       let more = 0;
       const thousand = async (): Promise<void> => {

@@ -1,10 +1,9 @@
 /** Rows and tables that another session keeps locked: which calls wait, which fail, and what is taken. */
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { Client, type DatabaseError } from "pg";
 import { describe, expect, test } from "vitest";
 import { type Config, defineLimits } from "tidegate";
 import { postgres, type PostgresStore } from "tidegate/postgres";
+import { collect } from "../../support/heap.ts";
 import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
@@ -104,8 +103,6 @@ describe("a row that another transaction has locked", () => {
   test("the errors of its calls are not kept", async () => {
     const limits = defineLimits({ kept: plenty }, { store: fixture.store(), log: false });
     await limits.limit("kept", { key: "a" });
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as () => void;
     const failed = async (): Promise<WeakRef<object> | undefined> => {
       const { cause } = await limits.limit("kept", { key: "a" });
       const { cause: ofServer } = Object(cause) as { cause?: DatabaseError };

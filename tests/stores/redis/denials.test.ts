@@ -1,20 +1,11 @@
 /** Denials that are remembered: what they save, and what ends them. */
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { Limit } from "tidegate/store";
 import { redis, type RestRedisLike } from "tidegate/redis";
+import { heap } from "../../support/heap.ts";
 import { restLike } from "./clients.ts";
 import { Denials } from "../../../npm/tidegate/src/stores/redis/denials.ts";
 import { callOn, client, limit, scriptCalls, store, take, replaceStore, withServer } from "./fixture.ts";
-
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
-/** Bytes on the heap that something refers to. */
-function heap(): number {
-  collect();
-  return process.memoryUsage().heapUsed;
-}
 
 withServer();
 

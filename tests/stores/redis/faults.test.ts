@@ -1,7 +1,5 @@
 /** A limiter on servers that fail, as a user has it: default timeout, default breaker. */
 import { format } from "node:util";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Decision } from "tidegate/store";
 import { defineLimits, type Limiter } from "tidegate";
@@ -9,13 +7,12 @@ import { redis, type RedisStore } from "tidegate/redis";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { clustered, type Open, single } from "./clients.ts";
 import { Deadline } from "../../support/deadline.ts";
+import { heap } from "../../support/heap.ts";
 import { LossyProxy } from "../../support/proxy.ts";
 import { freePort } from "../../support/ports.ts";
 import { started } from "./fixture.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
 
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const TIMEOUT = 250;
@@ -143,21 +140,19 @@ describe.each(shapes)("%s", (_, make) => {
   test("SIGSTOP: a black hole costs the deadline, then nothing, and no memory", async () => {
     const server = await started();
     const tested = subject(await make(server.port));
-    const before = await load(tested, 200);
+    const running = await load(tested, 200);
     server.signal("SIGSTOP");
     // More than open the breaker.
     const stopped = await load(tested, 1_500, 6);
     expect(stopped.granted).toBe(0);
-    collect();
-    const heap = process.memoryUsage().heapUsed;
+    const before = heap();
     const burst = await Promise.all(Array.from({ length: 20_000 }, () => tested.limiter.limit("load", { key: "k" })));
     expect(burst.every(({ degraded }) => degraded)).toBe(true);
     burst.length = 0;
-    collect();
-    expect(process.memoryUsage().heapUsed - heap).toBeLessThan(4e6);
+    expect(heap() - before).toBeLessThan(4e6);
     server.signal("SIGCONT");
-    const unknown = before.degraded.length + stopped.degraded.length + 20_000 + (await resumes(tested));
-    await nothingTwice(tested, before.granted + 1, unknown);
+    const unknown = running.degraded.length + stopped.degraded.length + 20_000 + (await resumes(tested));
+    await nothingTwice(tested, running.granted + 1, unknown);
   });
 
   test("CLIENT PAUSE", async () => {
