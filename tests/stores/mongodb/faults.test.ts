@@ -184,10 +184,28 @@ test("whatever the client's settings, reads are of the primary, writes wait for 
   const majority = { writeConcern: { w: "majority" } };
   // Without a mode it is the primary's.
   expect(of("find")).toMatchObject([{ mode: undefined }, { mode: undefined, ...snapshot }]);
-  expect(of("insert")).toMatchObject([majority, {}]);
-  expect(of("update")).toMatchObject([snapshot]);
+  expect(of("insert")).toMatchObject([majority, snapshot]);
+  expect(of("update")).toMatchObject([{}]);
   const commit = { ...majority, maxTimeMS: expect.any(Number) };
   expect(of("commitTransaction")).toMatchObject([commit, commit]);
+  await client.close();
+});
+
+test("limitAll writes all documents by two commands at most, however many they are", async () => {
+  const client = server.connect({ monitorCommands: true });
+  let sent: string[] = [];
+  client.on("commandStarted", ({ commandName }) => sent.push(commandName));
+  const limits = limitsOn("together", client);
+  const requests = (...keys: string[]) => keys.map((key) => ({ name: "login", key }) as const);
+  expect((await limits.limitAll(requests("a", "c", "e"))).ok).toBe(true);
+  sent = [];
+  expect((await limits.limitAll(requests("a", "b", "c", "d", "e"))).ok).toBe(true);
+  expect(sent).toEqual(["find", "commitTransaction", "insert", "update", "commitTransaction"]);
+  const values = requests("a", "b", "c", "d", "e").map(
+    async ({ key }) => (await limits.getValue("login", { key })).value,
+  );
+  const [a, b, c, d, e] = await Promise.all(values);
+  expect([a, b, c, d, e].map((value) => Math.round(value as number))).toEqual([0, 1, 0, 1, 0]);
   await client.close();
 });
 
@@ -201,10 +219,10 @@ function updatesAfter(before: () => Promise<unknown>): MongoClient {
     const { collection } = database;
     database.collection = ((...args: Parameters<typeof collection>) => {
       const rows = collection.apply(database, args);
-      const { updateOne } = rows;
-      rows.updateOne = async (filter, ...rest) => {
-        if (filter["_id"] === ("login:k" as never)) await before();
-        return updateOne.call(rows, filter, ...rest);
+      const { bulkWrite } = rows;
+      rows.bulkWrite = async (operations, ...rest) => {
+        if (JSON.stringify(operations).includes('{"updateOne":{"filter":{"_id":"login:k"')) await before();
+        return bulkWrite.call(rows, operations, ...rest);
       };
       return rows;
     }) as typeof collection;

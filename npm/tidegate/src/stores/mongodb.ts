@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ClientSession, Collection, MongoClient } from "mongodb";
+import type { AnyBulkWriteOperation, ClientSession, Collection, MongoClient } from "mongodb";
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkTable } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
@@ -44,8 +44,8 @@ const LAST = 253_402_300_799_999;
 const DUPLICATE_KEY = 11_000;
 const WRITE_CONFLICT = 112;
 const NO_TRANSACTIONS = 20;
-/** No connection of the pool was free within `waitQueueTimeoutMS`: nothing was sent. */
-const POOL_IS_FULL = "MongoWaitQueueTimeoutError";
+/** No connection of the pool was free within `waitQueueTimeoutMS`: nothing was sent. The name of a write's error is another. */
+const POOL_IS_FULL = /^Timed out while checking out a connection/;
 /**
  * A write waits for a transaction that has written the document, such as that of a process that ended in the middle. Or for
  * the majority: with an arbiter, one lost member with data is enough.
@@ -146,9 +146,13 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
     },
     async swap(changes, { until }) {
       const rows = await ready();
+      const operations = changes.map(operationOf);
+      const updates = operations.filter((operation) => "updateOne" in operation);
+      const inserts = operations.filter((operation) => "insertOne" in operation);
+      // A command is sent for each group of one kind. An insert that finds a document is an error.
       const all = async (within: Within): Promise<boolean> => {
-        for (const change of changes) if (!(await swapOne(rows, change, within))) return false;
-        return true;
+        const { matchedCount, upsertedCount } = await rows.bulkWrite([...inserts, ...updates], within);
+        return matchedCount + upsertedCount === updates.length;
       };
       return changes.length === 1 ? all(before(until)) : inTransaction(until, all);
     },
@@ -159,8 +163,8 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
       write: LOCKED,
     },
     busy(error) {
-      const { name, code, errorLabels } = Object(error) as { name?: unknown; code?: unknown; errorLabels?: unknown };
-      if (name === POOL_IS_FULL) return "database";
+      const { code, errorLabels } = Object(error) as { code?: unknown; errorLabels?: unknown };
+      if (POOL_IS_FULL.test(messageOf(error))) return "database";
       if (code === DUPLICATE_KEY || code === WRITE_CONFLICT) return "entries";
       // Also where the connection ends inside a transaction.
       return Array.isArray(errorLabels) && errorLabels.includes("TransientTransactionError") ? "database" : undefined;
@@ -194,29 +198,20 @@ interface Within {
 /** How long the server may work on an operation. 0 would be forever. */
 const before = (until: number): Within => ({ maxTimeMS: Math.max(Math.ceil(until - performance.now()), 1) });
 
-/** Writes one row if it is as it was seen. */
-async function swapOne(rows: Collection<Row>, { id, seen, write }: Change<Version>, within: Within): Promise<boolean> {
+/** The write of one row, which is as it was seen if the write inserts it or finds it. */
+function operationOf({ id, seen, write }: Change<Version>): AnyBulkWriteOperation<Row> {
   const _id = wellFormed(id);
   const version = seen?.version;
   // A transaction compares what it only read by a write, too: two that each write what the other one read would both
   // commit. A row that is as it was counts as no write, so a field changes.
   if (write === undefined && version !== undefined) {
-    const touched = await rows.updateOne({ _id, state: { $eq: version } }, { $inc: { touched: 1 } as never }, within);
-    return touched.matchedCount === 1;
+    return { updateOne: { filter: { _id, state: { $eq: version } }, update: { $inc: { touched: 1 } as never } } };
   }
   const { state = null, dropIn = 0 } = write ?? {};
   const dropAt = new Date(state === null ? 0 : Math.min(Date.now() + dropIn, LAST));
   const row = { state: state && encodeText(state), dropAt };
   // Where another process inserted it first, that is a duplicate key.
-  if (seen !== undefined && version === undefined) {
-    await rows.insertOne({ _id, ...row }, within);
-    return true;
-  }
+  if (seen !== undefined && version === undefined) return { insertOne: { document: { _id, ...row } } };
   const filter = { _id, ...(version !== undefined && { state: { $eq: version } }) };
-  const { matchedCount, upsertedCount } = await rows.updateOne(
-    filter,
-    { $set: row },
-    { ...within, upsert: seen === undefined },
-  );
-  return matchedCount + upsertedCount === 1;
+  return { updateOne: { filter, update: { $set: row }, upsert: seen === undefined } };
 }
