@@ -33,8 +33,8 @@ export function clock(ms: number, { millis = false, today = Date.now() } = {}): 
 
 /** A wait in the two largest units. */
 export function wait(ms: number): string {
-  if (ms < 1000) return `${Math.ceil(ms)} ms`;
-  const s = ms / 1000;
+  if (ms <= 999) return `${Math.ceil(ms)} ms`;
+  const s = Math.ceil(ms / 100) / 10;
   if (s < 60) return `${s.toFixed(1)} s`;
   const [min, h] = [Math.floor(s / 60), Math.floor(s / 3600)];
   if (min < 60) return `${min} min ${Math.floor(s % 60)} s`;
