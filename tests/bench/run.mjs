@@ -7,34 +7,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { writePages } from "./figures.mjs";
 import { ourVersion } from "./installed.mjs";
 import { machine } from "./machine.mjs";
-
-const SUITES = {
-  process: {},
-  file: { needs: "redis-server" },
-  redis: { needs: "redis-server" },
-  lease: { needs: "redis-server" },
-  postgres: { needs: "postgres" },
-  http: {},
-  serve: {},
-  sizes: { anywhere: true },
-};
-
-const { values } = parseArgs({
-  options: {
-    suite: { type: "string" },
-    quick: { type: "boolean" },
-    rounds: { type: "string" },
-    json: { type: "string" },
-    keep: { type: "boolean" },
-  },
-});
-const chosen = values.suite?.split(",") ?? Object.keys(SUITES);
-const unknown = chosen.find((name) => !(name in SUITES));
-if (unknown !== undefined) throw new Error(`--suite: no "${unknown}"; there are ${Object.keys(SUITES).join(", ")}`);
+import { chosen, SUITES, values } from "./options.mjs";
 
 const here = fileURLToPath(new URL("./", import.meta.url));
 const kept = join(here, "results.json");
