@@ -6,7 +6,7 @@ import { generalizedUtf8 } from "./utf8.ts";
 
 export class TextEncoder {
   encode(text: string): Uint8Array {
-    return generalizedUtf8(text.replace(/\p{Surrogate}/gu, "\uFFFD"));
+    return generalizedUtf8(text.replace(/[\ud800-\udfff]/gu, "\uFFFD"));
   }
 }
 

@@ -33,7 +33,7 @@ export function dropAtOf(bytes: unknown): number {
   }
 }
 
-const LONE_SURROGATE = /\p{Surrogate}/u;
+const LONE_SURROGATE = /[\ud800-\udfff]/u;
 
 /**
  * An identity as a string that stays distinct in UTF-8. Lone surrogates would all become one character: an identity with
