@@ -32,7 +32,7 @@ describe("a wrong argument is an InputError that names it", () => {
     ["postgres(client, null)", () => postgres(client, any(null)), `${storing}null`],
     ["postgres(client, [])", () => postgres(client, any([])), `${storing}an object`],
     ["within(null)", () => store.within(any(null)), `${aClient}null`],
-    ["within(function)", () => store.within(any(() => {})), `${aClient}a function`],
+    ["within(function)", () => store.within(any(() => {})), `${aClient}a class or function; pass what it makes`],
     [
       "postgres(sequelize)",
       () => postgres(any(sequelize)),

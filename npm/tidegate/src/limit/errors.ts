@@ -29,7 +29,7 @@ export function showObject(value: object): string {
 
 /** A value passed in place of a client of some library: what makes such clients has a remedy of its own. */
 export function showInstead(value: unknown): string {
-  if (typeof value === "function") return `the class or function ${value.name}; pass what it makes`;
+  if (typeof value === "function") return "a class or function; pass what it makes";
   return typeof value === "object" && value !== null ? showObject(value) : show(value);
 }
 
