@@ -2,7 +2,7 @@
 //! size), and the check of policy documents.
 
 use crate::{cargo, files};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use wasm_bindgen_cli_support::{Bindgen, Output};
 
@@ -16,6 +16,11 @@ const ENGINES: [(&str, &[&str]); 2] = [
 ];
 /// Shadows the classes of the host, which not all hosts have.
 const GLUE_TEXT: &str = "import { TextDecoder, TextEncoder } from \"../glue-text.ts\";\n";
+
+/// When wasm-bindgen replaces its view of the memory, and when ours does: the `detached` of a host may be wrong, as that of
+/// SES on Node.js 20. Memory that has grown has another buffer.
+const DETACHED: &str = "cachedDataViewMemory0.buffer.detached === true || (cachedDataViewMemory0.buffer.detached === undefined && cachedDataViewMemory0.buffer !== wasm.memory.buffer)";
+const GROWN: &str = "cachedDataViewMemory0.buffer !== wasm.memory.buffer";
 
 /// Writes `speed.raw.wasm`, `small.raw.wasm` and the types of their exports, `engine.d.ts`; and of the check
 /// `policy_bg.raw.wasm`, `policy.js` and `policy.d.ts`. npm/scripts/wasm.mjs shrinks the modules.
@@ -55,6 +60,8 @@ fn bind(package: &str, options: &[&str], name: &str) -> Result<Output> {
 
 fn write_glue(folder: &Path, name: &str, head: &str, output: &mut Output) -> Result<()> {
     let [glue, types] = [output.js(), output.ts().unwrap_or_default()].map(without_underscores);
+    ensure!(!glue.contains("DataView") || glue.contains(DETACHED), "wasm-bindgen writes other glue than it did");
+    let glue = glue.replace(DETACHED, GROWN);
     files::write(&folder.join(format!("{name}.js")), format!("{head}{glue}").as_bytes())?;
     files::write(&folder.join(format!("{name}.d.ts")), types.as_bytes())?;
     let module = output.wasm_mut();
