@@ -3,9 +3,7 @@ import { keyed } from "../src/limiter/options.ts";
 import fc from "fast-check";
 import { afterEach, expect, test } from "vitest";
 import { rateLimitHeaders } from "../src/http/index.ts";
-import { cached } from "../src/limit/cached.ts";
 import { type Config, type Decision, defineLimits, evaluate, jitter, memory, project } from "../src/index.ts";
-import { behind } from "./behind.ts";
 
 const RUNS = 400;
 const good: Config = { kind: "token bucket", rate: 10, period: 1000, maxReserved: 5 };
@@ -356,35 +354,4 @@ test("a misspelt option throws with its name", () => {
   expect(() => defineLimits({ chat: good }, any({ clock: Date.now }))).toThrow(
     "`clock` must be absent: defineLimits has store",
   );
-});
-
-test("a string equal to a cached number is refused", () => {
-  const { limits } = limiter();
-  const inline = { kind: "token bucket", rate: 7, period: 1234 } as const;
-  expect(limits.limit("inline", { config: inline }).ok).toBe(true);
-  expect(() => limits.limit("inline", { config: any({ ...inline, rate: "7" }) })).toThrow(
-    /`rate` must be .*; got "7"$/,
-  );
-  expect(() => limits.limit("inline", { config: any({ ...inline, capacity: "" }) })).toThrow(
-    /`capacity` must be .*; got ""$/,
-  );
-});
-
-test("a config with more than a cached one is not taken for it", async () => {
-  const store = behind(() => Promise.reject(new Error("connection refused")), "broken");
-  const limits = defineLimits({}, { store, log: false });
-  const inline = { kind: "token bucket", rate: 7, period: 1234 } as const;
-  expect((await limits.limit("inline", { config: inline })).ok).toBe(false);
-  expect((await limits.limit("inline", { config: { ...inline, onStoreError: "allow" } })).ok).toBe(true);
-  expect(() => limits.limit("inline", { config: any({ ...inline, burst: 5 }) })).toThrow("`burst` must be absent");
-});
-
-test("a thousand configs that come with calls are cached, and no more", () => {
-  let made = 0;
-  const of = cached((name) => `${name} ${++made}`);
-  const call = (rate: number) => of("inline", { kind: "token bucket", rate, period: 1234 });
-  for (let rate = 1; rate <= 1000; rate++) call(rate);
-  expect([call(1), made]).toEqual(["inline 1", 1000]);
-  call(1001);
-  expect(call(1)).toBe("inline 1002");
 });

@@ -1,0 +1,64 @@
+/** Limits of configs that come with calls: equal ones are made once, and a mistake is not taken for one that is cached. */
+import { expect, test } from "vitest";
+import { type Config, defineLimits } from "../src/index.ts";
+import { cached } from "../src/limit/cached.ts";
+import { behind } from "./behind.ts";
+
+/** A mistake, which no type allows. */
+const odd = (config: object): Config => config as Config;
+
+test("a string equal to a cached number is refused", () => {
+  const limits = defineLimits({});
+  const inline = { kind: "token bucket", rate: 7, period: 1234 } as const;
+  expect(limits.limit("inline", { config: inline }).ok).toBe(true);
+  expect(() => limits.limit("inline", { config: odd({ ...inline, rate: "7" }) })).toThrow(
+    /`rate` must be .*; got "7"$/,
+  );
+  expect(() => limits.limit("inline", { config: odd({ ...inline, capacity: "" }) })).toThrow(
+    /`capacity` must be .*; got ""$/,
+  );
+});
+
+test("a config with more than a cached one is not taken for it", async () => {
+  const store = behind(() => Promise.reject(new Error("connection refused")), "broken");
+  const limits = defineLimits({}, { store, log: false });
+  const inline = { kind: "token bucket", rate: 7, period: 1234 } as const;
+  expect((await limits.limit("inline", { config: inline })).ok).toBe(false);
+  expect((await limits.limit("inline", { config: { ...inline, onStoreError: "allow" } })).ok).toBe(true);
+  expect(() => limits.limit("inline", { config: odd({ ...inline, burst: 5 }) })).toThrow("`burst` must be absent");
+});
+
+test("a text that is written as the fields of a cached config is not taken for it", () => {
+  const limits = defineLimits({});
+  const inline = { kind: "token bucket", period: "1s", rate: 7 } as const;
+  expect(limits.limit("inline", { config: inline }).ok).toBe(true);
+  const { kind, period, rate } = inline;
+  expect(() => limits.limit("inline", { config: odd({ kind, period: `${period}|rate|number|${rate}` }) })).toThrow(
+    "`period` must be",
+  );
+  expect(() => limits.limit("inline", { config: odd({ kind, [`period|string|${period}|rate`]: rate }) })).toThrow(
+    "must be absent",
+  );
+  expect(() => limits.limit(`inline|kind|string|${kind}`, { config: odd({ period, rate }) })).toThrow("`name` must be");
+});
+
+test.each<Config>([
+  { kind: "token bucket", rate: 7, period: "15m" },
+  { kind: "fixed window", rate: 7, period: "1d", start: "6h" },
+  { kind: "token bucket", rate: 7, period: 1234, capacity: undefined },
+  { kind: "token bucket", rate: 7, period: 1234, timeout: "2s", onStoreError: "allow" },
+])("an equal config that comes with another call has the same limit: %o", (config) => {
+  let made = 0;
+  const of = cached((name) => `${name} ${++made}`);
+  expect([of("inline", config), of("inline", { ...config })]).toEqual(["inline 1", "inline 1"]);
+});
+
+test("a thousand configs that come with calls are cached, and no more", () => {
+  let made = 0;
+  const of = cached((name) => `${name} ${++made}`);
+  const call = (rate: number) => of("inline", { kind: "token bucket", rate, period: 1234 });
+  for (let rate = 1; rate <= 1000; rate++) call(rate);
+  expect([call(1), made]).toEqual(["inline 1", 1000]);
+  call(1001);
+  expect(call(1)).toBe("inline 1002");
+});
