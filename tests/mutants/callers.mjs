@@ -9,7 +9,7 @@ const [FETCH, FIELDS, THROTTLE] = [
   client("throttle", "laws"),
 ];
 const [EXTREMES, RETRIES] = [client("fetch-extremes"), client("fetch-retries")];
-const [OBJECTS, STANDSTILL] = [client("object-streams"), client("standstill")];
+const [FAILING, OBJECTS, STANDSTILL] = [client("failing-store"), client("object-streams"), client("standstill")];
 const [SEMAPHORE, SINGLE, STREAMS] = [client("semaphore"), client("single-flight"), client("streams")];
 const [REMOTE, OBSERVER, CLOCK, PAGE] = ["remote", "view-observer", "clock-offset", "page"].map(
   (name) => `react/${name}.test.ts`,
@@ -147,6 +147,12 @@ export const CALLERS = [
     THROTTLE,
   ),
   one("client/reserve.ts", "      .catch(() => undefined)\n", "", THROTTLE),
+  one("client/reserve.ts", "isOwn ? 0 : now - (this.#offset ?? 0) - decision.now", "0", FAILING),
+  one("client/reserve.ts", "    if (isOwn) {\n", "    if (true) {\n", FAILING),
+  one("client/slots.ts", "isOwn = degraded !== true", "isOwn = true", FAILING),
+  one("client/slots.ts", " || degraded === true", "", FAILING),
+  one("client/queue.ts", "(this.#reserve as Reserve).spare < 0", "false", FAILING),
+  one("client/queue.ts", "(this.#reserve as Reserve).spare < 0", "true", FAILING),
   one("client/slots.ts", '|| policy.kind === "fixed window"', "", STANDSTILL),
   one("client/reserve.ts", "if (this.#state !== null) this.#state = {", "if (false) this.#state = {", STANDSTILL),
   one("client/reserve.ts", "    this.#slots.cut(this.spare + count, sent - (this.#offset ?? 0));\n", "", STANDSTILL),
@@ -180,6 +186,7 @@ export const CALLERS = [
   // Pages.
   one("react/remote.ts", "behind <= 0 || behind > OVERTAKEN_MS", "true", REMOTE),
   one("react/remote.ts", 'learned.reason === "exceeds capacity"', "false", REMOTE),
+  one("react/remote.ts", "learned.degraded === true", "false", REMOTE),
   one("react/remote.ts", "if (!entry.watchers.delete(changed)) return;", "entry.watchers.delete(changed);", REMOTE),
   one("react/remote.ts", "if (--this.#watchers === 0) this", "if (false) this", REMOTE),
   one("react/remote.ts", "if (entry.watchers.size === 0) continue;", "", PAGE),
