@@ -148,6 +148,7 @@ export const CALLERS = [
   ),
   one("client/reserve.ts", "      .catch(() => undefined)\n", "", THROTTLE),
   one("client/reserve.ts", "isOwn ? 0 : now - (this.#offset ?? 0) - decision.now", "0", FAILING),
+  one("client/reserve.ts", "      if (this.#offset === undefined) this.#meter = undefined;\n", "", FAILING),
   one("client/reserve.ts", "    if (isOwn) {\n", "    if (true) {\n", FAILING),
   one("client/slots.ts", "isOwn = degraded !== true", "isOwn = true", FAILING),
   one("client/slots.ts", " || degraded === true", "", FAILING),

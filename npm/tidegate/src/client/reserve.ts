@@ -4,7 +4,6 @@ import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { isPromise } from "../limit/realms.ts";
 import type { Config } from "../limit/config.ts";
 import type { Decision, State } from "../limit/decision.ts";
-import { inMs } from "../limit/duration.ts";
 import { Evaluator } from "../limit/evaluator.ts";
 import type { Value } from "../limiter/options.ts";
 import type { Clock } from "./clock.ts";
@@ -20,7 +19,7 @@ export class Reserve {
   readonly #clock: Clock;
   readonly #changed: () => void;
   readonly #slots: Slots = new Slots();
-  /** Since the store's first decision. */
+  /** Since the first decision. */
   #meter: Meter | undefined;
   /** Tokens that the queued calls need. */
   #owed = 0;
@@ -86,11 +85,13 @@ export class Reserve {
     if (isOwn) {
       // Each decision arrives late by its way back, so the least delay is the best estimate. The clocks drift slowly.
       const offset = now - decision.now;
+      // Until now it metered by what took a failed store's place, such as a local limit.
+      if (this.#offset === undefined) this.#meter = undefined;
       const known = this.#offset ?? offset;
       // It was made after the request was sent: less than that is from before one of the clocks was set.
       this.#offset = offset <= known ? offset : Math.max(known + (offset - known) * DRIFT, sent - decision.now);
-      this.#meter ??= new Meter(configOf(decision));
     }
+    this.#meter ??= new Meter(configOf(decision));
     // What took a failed store's place is not of its clock, and a local limit has another rate and state.
     this.#slots.add(decision, count, isOwn ? 0 : now - (this.#offset ?? 0) - decision.now);
     return decision;
@@ -199,7 +200,7 @@ class Meter {
     const { capacity = 0, ...config } = this.#config;
     const { kind, rate, period } = config;
     // What reservations may take at one instant: a window's rate, or a bucket's capacity and the ms that is rounded.
-    const once = kind === "fixed window" ? Math.max(capacity, rate) : capacity + rate / (inMs(period) as number);
+    const once = kind === "fixed window" ? Math.max(capacity, rate) : capacity + rate / (period as number);
     this.#limit = new Evaluator(
       "meter",
       { ...config, capacity: Math.min(once + room, MAX_COUNT) } as Config,

@@ -88,7 +88,6 @@ export class WaitingCalls<T extends Waiting> {
   }
 
   remove(call: T): void {
-    if (call.rank === -1) return;
     const level = this.#levels[call.priority] as Level;
     if (call.previous === undefined) level.first = call.next;
     else call.previous.next = call.next;

@@ -95,6 +95,19 @@ describe.each([true, false])("a queue on a store that fails, synchronous: %j", (
     expect((await limiter.getValue("api")).value).toBe(0);
   });
 
+  test("where all calls are allowed, they are spaced by the limit, also in a queue that has never had the store", async () => {
+    const { clock, broken, ran, throttled } = queue("allow");
+    broken.add("take");
+    for (const name of ["a", "b", "c", "d"]) void throttled(name);
+    await clock.pass(SECOND);
+    expect(ran).toEqual([
+      ["a", 0],
+      ["b", 0],
+      ["c", 100],
+      ["d", 200],
+    ]);
+  });
+
   test("calls that a local limit granted leave the limit's own rate to later ones", async () => {
     const { clock, broken, ran, throttled } = queue({ local: 0.1 });
     broken.add("take");
