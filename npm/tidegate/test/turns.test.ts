@@ -101,6 +101,19 @@ test("a call whose deadline passes in the queue does not run", async () => {
   expect(begun).toEqual(["first"]);
 });
 
+test("a call that is made microseconds after one that never ends, with the same timeout, does not run", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  const turns = new Turns();
+  const { begun, body } = bodies();
+  const now = performance.now();
+  void turns.run(["a"], body("stuck"), { at: now + 250 });
+  const late = turns.run(["a"], async () => begun.push("late"), { at: now + 250.02 });
+  const ended = expect(late).rejects.toThrow("the call was not sent: its deadline passed");
+  await vi.advanceTimersByTimeAsync(250);
+  await ended;
+  expect(begun).toEqual(["stuck"]);
+});
+
 test("a call that never ends blocks the queue until its deadline at most", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   const turns = new Turns();
