@@ -192,7 +192,7 @@ test("whatever the client's settings, reads are of the primary, writes wait for 
 });
 
 test("limitAll writes all documents by two commands at most, however many they are", async () => {
-  const client = server.connect({ monitorCommands: true });
+  const client = fixture.server.connect({ monitorCommands: true });
   let sent: string[] = [];
   client.on("commandStarted", ({ commandName }) => sent.push(commandName));
   const limits = limitsOn("together", client);
