@@ -85,8 +85,11 @@ export class Reserve {
     if (isOwn) {
       // Each decision arrives late by its way back, so the least delay is the best estimate. The clocks drift slowly.
       const offset = now - decision.now;
-      // Until now it metered by what took a failed store's place, such as a local limit.
-      if (this.#offset === undefined) this.#meter = undefined;
+      // Until now it metered by what took a failed store's place, such as a local limit, with instants of this clock.
+      if (this.#offset === undefined) {
+        this.#meter = undefined;
+        this.#slots.shift(-offset);
+      }
       const known = this.#offset ?? offset;
       // It was made after the request was sent: less than that is from before one of the clocks was set.
       this.#offset = offset <= known ? offset : Math.max(known + (offset - known) * DRIFT, sent - decision.now);

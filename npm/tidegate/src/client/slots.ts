@@ -50,6 +50,11 @@ export class Slots {
     this.tokens += count;
   }
 
+  /** Moves all that are due by so many ms; their states are not known. */
+  shift(ms: number): void {
+    for (const slot of this.#slots) slot.at += ms;
+  }
+
   /** Epoch ms, on the limiter's clock, at which the first `count` tokens are due; `undefined` where there are fewer. */
   due(count: number): number | undefined {
     if (count === 0) return -Infinity;

@@ -125,31 +125,31 @@ describe.each([true, false])("a queue on a store that fails, synchronous: %j", (
   });
 });
 
-test.each([30 * SECOND, -30 * SECOND])(
-  "calls keep their times where a store fails whose clock is %i ms ahead",
-  async (ahead) => {
+describe.each([30 * SECOND, -30 * SECOND])("a store that fails, whose clock is %i ms ahead", (ahead) => {
+  function failing() {
     const clock = fakeClock();
     const start = clock.now();
     const remote = defineLimits({ api: spaced }, { now: () => clock.now() + ahead });
     const local = defineLimits({ api: spaced }, { now: clock.now });
-    let fails = false;
+    const state = { fails: false };
     const limiter: LimiterLike<"api"> = {
-      limit: (...call) => (fails ? { ...local.limit(...call), degraded: true } : remote.limit(...call)),
+      limit: (...call) => (state.fails ? { ...local.limit(...call), degraded: true } : remote.limit(...call)),
       give: (...call) => remote.give(...call),
       getValue: (...of) => remote.getValue(...of),
     };
     const ran: [string, number][] = [];
-    const throttled = throttle(
-      (name: string) => void ran.push([name, clock.now() - start]),
-      { limiter, name: "api" },
-      { clock },
-    );
+    const run = (name: string): void => void ran.push([name, clock.now() - start]);
+    return { clock, state, ran, throttled: throttle(run, { limiter, name: "api" }, { clock }) };
+  }
+
+  test("calls keep their times where it fails later", async () => {
+    const { clock, state, ran, throttled } = failing();
     for (const name of ["a", "b", "c", "d"]) void throttled(name);
     await clock.pass(10);
-    fails = true;
+    state.fails = true;
     void throttled("local");
     await clock.pass(SECOND);
-    fails = false;
+    state.fails = false;
     void throttled("e");
     await clock.pass(SECOND);
     expect(ran).toEqual([
@@ -160,8 +160,25 @@ test.each([30 * SECOND, -30 * SECOND])(
       ["local", 300],
       ["e", 1010],
     ]);
-  },
-);
+  });
+
+  test("calls that came before its first decision keep their times after it", async () => {
+    const { clock, state, ran, throttled } = failing();
+    state.fails = true;
+    for (const name of ["a", "b", "c", "d"]) void throttled(name);
+    await clock.pass(10);
+    state.fails = false;
+    void throttled("e");
+    await clock.pass(SECOND);
+    expect(ran).toEqual([
+      ["a", 0],
+      ["b", 100],
+      ["c", 200],
+      ["d", 300],
+      ["e", 300],
+    ]);
+  });
+});
 
 describe("a reservation fails after its call was aborted", () => {
   function held() {
