@@ -197,6 +197,22 @@ describe.each<[string, () => Store | undefined]>([
       expect((await spend(limits, { ...call, wait: 0.5 * MINUTE }, () => "ran")).ok).toBe(true);
     });
 
+    test("an estimate above the capacity of a fixed window is granted when the next window is within `wait`", async () => {
+      const clock = fakeClock(0);
+      const api = { kind: "fixed window", rate: 18, period: 1000, capacity: 12, maxReserved: 100, start: 0 } as const;
+      const limits = defineLimits({ api }, { now: clock.now });
+      const call = { limits: ["api"], estimate: 17, wait: 478, sleep: (ms: number) => clock.pass(ms) } as const;
+      const { decided } = await spend(limits, call, () => "too early");
+      expect([decided.ok, decided.retryAt, decided.retryAfter]).toEqual([false, 1522, 1522]);
+      clock.set(1521);
+      expect((await spend(limits, call, () => "too early")).decided.retryAt).toBe(2522);
+      clock.set(2522);
+      expect((await spend(limits, call, () => "ran")).ok).toBe(true);
+      // Three windows' starts: the last two are always more than that apart.
+      const never = await spend(limits, { ...call, estimate: 60 }, () => "never");
+      expect([never.decided.retryAt, statusOf(never.decided)]).toEqual([undefined, 400]);
+    });
+
     test("an aborted wait gives back the estimate and rejects with the signal's reason", async () => {
       const { limits, left } = waiting();
       await limits.charge("perMinute", { count: 1000 });

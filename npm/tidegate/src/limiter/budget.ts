@@ -135,18 +135,23 @@ export async function spend<T, N extends string>(
 
 /** A reservation of so many tokens, given back, as a check returns it: denied until `retryAt`, or for ever. */
 function denied(decision: Decision, count: number, wait: number): Decision {
-  const { value, ts, now, policy, retryAt } = decision;
+  const { value, ts, now, policy, retryAt = now, retryAfter = 0 } = decision;
   const { name: _, ...config } = policy;
+  const isWindow = config.kind === "fixed window";
   // A window that is derived from the key begins at `ts`.
-  const limit = config.kind === "fixed window" ? { ...config, start: ts % config.period } : config;
+  const limit = isWindow ? { ...config, start: ts % config.period } : config;
   const before = { value: value + count, ts };
+  let later = 0;
   if (count > policy.capacity) {
-    // No key holds so much. Where the turn is too late at `retryAt` as well, as the key is full then, it always is.
-    const { retryAfter = 0 } = evaluate(before, limit, { now: retryAt as number, count, reserve: true }).decision;
-    if (retryAfter > wait) return { ...evaluate(before, limit, { now, count }).decision, policy };
+    // No key holds so much, and at `retryAt` this one is full. A turn that is too late then always is, unless it is the start
+    // of a window, which comes nearer until the next one starts.
+    const { retryAt: turn = retryAt } = evaluate(before, limit, { now: retryAt, count, reserve: true }).decision;
+    later = Math.max(Math.ceil(turn - wait) - retryAt, 0);
+    if (later >= (isWindow ? config.period : 1)) return { ...evaluate(before, limit, { now, count }).decision, policy };
   }
   const { value: held, remaining, resetAt } = evaluate(before, limit, { now, count: 0 }).decision;
-  return { ...decision, ok: false, reserved: false, value: held, remaining, resetAt };
+  const times = { retryAt: retryAt + later, retryAfter: retryAfter + later, resetAt };
+  return { ...decision, ...times, ok: false, reserved: false, value: held, remaining };
 }
 
 /** A timer that a signal ends early, also one aborted before. */
