@@ -169,6 +169,20 @@ test.each([
   expect(lines[0]).not.toContain("secret");
 });
 
+test("an error of ioredis on a connection that works does not have one of the time before it", async () => {
+  const port = await freePort();
+  const client = new Redis({ host: "127.0.0.1", port, commandTimeout: 200, retryStrategy: () => 20 });
+  onTestFinished(() => client.disconnect());
+  await new Promise((resolve) => client.on("error", resolve));
+  await using server = await RedisServer.startOn(port);
+  while (client.status !== "ready") await sleep(20);
+  server.signal("SIGSTOP");
+  const { cause } = await defineLimits(limits, { store: redis(client), log: false, timeout: 5000 }).limit("api");
+  server.signal("SIGCONT");
+  expect(String(cause)).toContain("Command timed out");
+  expect(String(cause)).not.toContain("ECONNREFUSED");
+});
+
 test.each([
   ["a client", () => createClient()],
   ["a pool", () => createClientPool()],

@@ -179,7 +179,7 @@ function ioredis(client: Ioredis, server: Server): Link {
     run: (whole, script, keys, args) => {
       const name = whole ? "evalBuffer" : "evalshaBuffer";
       return once[name](script, keys.length, keys, args).catch((error: unknown) => {
-        throw explained(error, client.connector?.firstError);
+        throw explained(error, client.status === "ready" ? undefined : client.connector?.firstError);
       });
     },
   };
