@@ -17,8 +17,8 @@ const left = [];
 for (const store of [shared(), file(folder)]) {
   const limits = defineLimits({}, { store });
   for (let i = 0; i < Number(calls); i++) {
-    // An inline config with its own option is a separate limit.
-    const config = { kind: "token bucket", rate: 10, period: 60_000, onStoreError: "deny" };
+    // A config with an object is not cached: a limit for each call.
+    const config = { kind: "token bucket", rate: 10, period: 60_000, onStoreError: { local: 0.5 } };
     limits.limit("inline", { key: "ann", config });
   }
   most.push(addon.limits());
