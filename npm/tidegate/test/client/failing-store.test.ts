@@ -7,6 +7,14 @@ import { fakeClock } from "../../src/testing/index.ts";
 
 const spaced = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
 
+/** Notes each call that runs, and how many ms after the start. */
+function recorder() {
+  const clock = fakeClock();
+  const start = clock.now();
+  const ran: [string, number][] = [];
+  return { clock, ran, run: (name: string): void => void ran.push([name, clock.now() - start]) };
+}
+
 type Operation = "take" | "give" | "getValue";
 
 /** A store in memory of which some operations fail. */
@@ -32,12 +40,9 @@ function breakable(sync: boolean) {
 
 describe.each([true, false])("a queue on a store that fails, synchronous: %j", (sync) => {
   function queue(onStoreError: OnStoreError = "deny", concurrency = semaphore(100)) {
-    const clock = fakeClock();
-    const start = clock.now();
+    const { clock, ran, run } = recorder();
     const { store, broken } = breakable(sync);
     const limiter = defineLimits({ api: spaced }, { store, now: clock.now, log: false, onStoreError });
-    const ran: [string, number][] = [];
-    const run = (name: string): void => void ran.push([name, clock.now() - start]);
     const throttled = throttle(run, { limiter, name: "api" }, { clock, concurrency });
     return { clock, broken, limiter, ran, throttled };
   }
@@ -127,8 +132,7 @@ describe.each([true, false])("a queue on a store that fails, synchronous: %j", (
 
 describe.each([30 * SECOND, -30 * SECOND])("a store that fails, whose clock is %i ms ahead", (ahead) => {
   function failing() {
-    const clock = fakeClock();
-    const start = clock.now();
+    const { clock, ran, run } = recorder();
     const remote = defineLimits({ api: spaced }, { now: () => clock.now() + ahead });
     const local = defineLimits({ api: spaced }, { now: clock.now });
     const state = { fails: false };
@@ -137,8 +141,6 @@ describe.each([30 * SECOND, -30 * SECOND])("a store that fails, whose clock is %
       give: (...call) => remote.give(...call),
       getValue: (...of) => remote.getValue(...of),
     };
-    const ran: [string, number][] = [];
-    const run = (name: string): void => void ran.push([name, clock.now() - start]);
     return { clock, state, ran, throttled: throttle(run, { limiter, name: "api" }, { clock }) };
   }
 
