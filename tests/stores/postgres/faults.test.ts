@@ -163,7 +163,8 @@ describe("a server that fails", () => {
     };
     const store = postgres({ query }, { statementTimeout: 50 });
     const limit = stock("hole", 1e6);
-    await postgres({ query }, { statementTimeout: PATIENCE }).decide(take(limit, "k"));
+    // By another store, as the first call on a key may clean up after it.
+    await postgres(pool, { statementTimeout: PATIENCE }).decide(take(limit, "k"));
     fixture.server.signal("SIGSTOP");
     const began = performance.now();
     try {
@@ -177,7 +178,7 @@ describe("a server that fails", () => {
       // Four for each of the two places, and one a second to find out whether it is back.
       const probes = Math.ceil((performance.now() - began) / 1000);
       expect(most).toBeLessThanOrEqual(8 + probes);
-      expect(sent).toBeLessThanOrEqual(1 + 8 + probes);
+      expect(sent).toBeLessThanOrEqual(8 + probes);
     } finally {
       fixture.server.signal("SIGCONT");
     }
@@ -188,16 +189,28 @@ describe("a server that fails", () => {
   test("a client that never settles a statement to a server that is gone: service resumes", async () => {
     const pool = fixture.pool();
     let gone = false;
-    const query = (text: string, values?: unknown[]): Promise<unknown> =>
-      gone ? new Promise(() => {}) : pool.query(text, values);
+    let unanswered = 0;
+    const query = (text: string, values?: unknown[]): Promise<unknown> => {
+      if (!gone) return pool.query(text, values);
+      unanswered++;
+      return new Promise(() => {});
+    };
     const store = postgres({ query }, { statementTimeout: 100 });
     const limit = stock("gone", 1e6);
     await pool.query("SELECT 1");
     await expect.poll(() => decides(store, limit), { timeout: PATIENCE }).toBe(true);
     gone = true;
-    for (let i = 0; i < 30; i++) await expect(store.decide(take(limit, "k"))).rejects.toThrow("gone:k");
+    const began = performance.now();
+    // The two statements that may be out are given up at different times.
+    const calls = async (key: string): Promise<void> => {
+      for (let i = 0; i < 30; i++) await expect(store.decide(take(limit, key))).rejects.toThrow(`gone:${key}`);
+    };
+    await Promise.all([calls("k"), wait(50).then(() => calls("other"))]);
+    expect(unanswered).toBeLessThanOrEqual(8 + Math.ceil((performance.now() - began) / 1000));
     gone = false;
     await expect.poll(() => decides(store, limit), { timeout: PATIENCE }).toBe(true);
+    // What never settles is no reason to send only one statement a second from then on.
+    for (let i = 0; i < 20; i++) await store.decide(take(limit, "k"));
   });
 
   test("where this process was too busy to send many, the server has not failed", async () => {

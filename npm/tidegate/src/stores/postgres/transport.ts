@@ -91,8 +91,8 @@ export class Transport {
   readonly #send: Send;
   readonly #timeout: number;
   readonly #most: number;
-  /** Statements that were given up and have no reply yet. */
-  #lost = 0;
+  /** Statements without a reply. */
+  #out = { count: 0 };
   #probeAt = 0;
 
   /** `timeout`: ms after which a statement is given up; `statements`: how many are out at one time. */
@@ -108,35 +108,37 @@ export class Transport {
    */
   async send(make: () => Statement, last: () => number): Promise<unknown> {
     const begun = performance.now();
-    if (this.#lost >= this.#most) {
-      if (begun < this.#probeAt) throw new Error(`${this.#lost} statements are still unanswered`);
-      // A client may never settle what it sent to a server that is gone.
+    const out = this.#out;
+    const isProbe = out.count >= this.#most;
+    if (isProbe) {
+      if (begun < this.#probeAt) throw new Error(`${out.count} statements are still unanswered`);
       this.#probeAt = begun + PROBE_AFTER;
     }
     const makeInTime = (): Statement => {
       if (performance.now() >= last()) throw notSent();
       return make();
     };
-    return this.#replyOf(this.#send(makeInTime, this.#timeout), last() - begun);
+    const sent = this.#send(makeInTime, this.#timeout);
+    out.count++;
+    const replied = (): void => void out.count--;
+    sent.reply.then(replied, replied);
+    const reply = await this.#inTime(sent, last() - begun);
+    // The server is back. A client may never settle what it sent to the one that was gone.
+    if (isProbe) this.#out = { count: 0 };
+    return reply;
   }
 
   /** The reply. Rejects at the timeout, and shortly before the deadline, in `rest` ms, where it was not sent by then. */
-  #replyOf(sent: Sent, rest: number): Promise<unknown> {
+  #inTime(sent: Sent, rest: number): Promise<unknown> {
     const timeout = this.#timeout;
     return new Promise((resolve, reject) => {
-      let isLost = false;
       let cancel = (): void => {};
-      const giveUp = (error: Error): void => {
-        isLost = true;
-        this.#lost++;
-        reject(error);
-      };
-      const atTimeout = (): void => giveUp(isWithdrawn(sent) ? notSent() : new Error(`no answer within ${timeout} ms`));
+      const atTimeout = (): void => reject(isWithdrawn(sent) ? notSent() : new Error(`no answer within ${timeout} ms`));
       const beforeEnd = Math.max(0, Math.floor(rest - beforeDeadline(rest)));
       if (beforeEnd < timeout) {
         // Also where it fires late: a client may send the statement once the caller has been answered.
         const timer = setTimeout(() => {
-          if (isWithdrawn(sent)) giveUp(notSent());
+          if (isWithdrawn(sent)) reject(notSent());
           else cancel = afterWaiting(timeout - beforeEnd, atTimeout, true);
         }, beforeEnd);
         unreferenced(timer);
@@ -144,12 +146,8 @@ export class Transport {
       } else {
         cancel = afterWaiting(timeout, atTimeout, true);
       }
-      const settled = (): void => {
-        cancel();
-        if (isLost) this.#lost--;
-      };
       Promise.resolve(sent.reply)
-        .finally(settled)
+        .finally(() => cancel())
         .then(resolve, (error) => reject(readable(error)));
     });
   }
