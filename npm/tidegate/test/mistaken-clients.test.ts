@@ -36,7 +36,7 @@ describe("a store", () => {
   const dataSource = { options: { type: "mysql" }, createQueryRunner() {} };
   const ON_MYSQL = `${POSTGRES}one on "mysql"; pass that database's own client to its own store`;
   const SQLITE =
-    "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1; got ";
+    "`client` must be a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client, Turso or Cloudflare D1; got ";
   const IN_TRANSACTION =
     "`client` must be the client that the transaction is on, such as `tx` of `sql.begin(async (tx) => …)`; " +
     "got the one that makes transactions";
@@ -188,11 +188,6 @@ describe("a store", () => {
       "SQLite: a database of libsql/promise, whose statements are promises",
       () => sqlite(any({ prepare: () => Promise.reject(new Error("handled")), exec() {} })),
       `${SQLITE}an object with prepare, exec`,
-    ],
-    [
-      "SQLite: a connection of @tursodatabase/serverless",
-      () => sqlite(any({ prepare: () => Promise.reject(new Error("handled")), batch() {} })),
-      `${SQLITE}an object with prepare, batch`,
     ],
     [
       "SQLite: 3.37, as better-sqlite3 7.4 has it",

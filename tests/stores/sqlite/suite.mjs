@@ -8,7 +8,7 @@ import { clients } from "./clients.mjs";
 const [name, path, vectors] = process.argv.slice(2);
 const { client, close } = await clients[name](path);
 let stores = 0;
-const execute = (on, sql) => ("execute" in on ? on.execute(sql) : on.prepare(sql).run());
+const execute = async (on, sql) => ("execute" in on ? on.execute(sql) : (await on.prepare(sql)).run());
 const results = await report({
   vectors: JSON.parse(readFileSync(vectors, "utf8")),
   create: () => sqlite(client, { table: `t${++stores}` }),

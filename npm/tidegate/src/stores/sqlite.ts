@@ -1,6 +1,6 @@
 /**
  * State in SQLite: exact among all processes on one database, by each process's clock. `node:sqlite`, better-sqlite3,
- * Bun's `bun:sqlite`, libSQL (Turso) and Cloudflare D1.
+ * Bun's `bun:sqlite`, libSQL, Turso and Cloudflare D1.
  *
  * @module
  */
@@ -20,6 +20,12 @@ export interface LibSqlClient {
   execute(statement: { sql: string; args: string[] }): Promise<{ rows: unknown; rowsAffected: number }>;
 }
 
+/** A connection of Turso, as `connect` of `@tursodatabase/serverless` and `@tursodatabase/database` makes it. */
+export interface TursoConnection {
+  all(sql: string, ...values: string[]): Promise<unknown[]>;
+  run(sql: string, ...values: string[]): Promise<{ changes: number }>;
+}
+
 /** A binding to a Cloudflare D1 database, such as `env.DB`. */
 export interface D1Like {
   prepare(sql: string): {
@@ -29,7 +35,7 @@ export interface D1Like {
 }
 
 /** Any of the clients that {@link sqlite} takes. */
-export type SqliteLike = SyncSqlite | LibSqlClient | D1Like;
+export type SqliteLike = SyncSqlite | LibSqlClient | TursoConnection | D1Like;
 
 /** Settings of {@link sqlite}. */
 export type SqliteOptions = TableOptions;
@@ -57,14 +63,15 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
   const store = tableStore("sqlite", options, (table, index) => ({
     async create() {
       await connection.run(
-        `CREATE TABLE IF NOT EXISTS ${table} (id TEXT PRIMARY KEY, state TEXT, drop_at INTEGER NOT NULL) WITHOUT ROWID`,
+        `CREATE TABLE IF NOT EXISTS ${table} (id TEXT PRIMARY KEY, state TEXT, drop_at INTEGER NOT NULL)`,
         [],
       );
       await connection.run(`CREATE INDEX IF NOT EXISTS ${index} ON ${table} (drop_at)`, []);
     },
     async read(ids) {
-      const query = `SELECT id, ${AS_TEXT} AS state FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`;
-      const rows = (await connection.all(query, [JSON.stringify(ids.map(idOf))])) as object[];
+      // Turso leaves the escapes in a `value` that is a string.
+      const query = `SELECT id, ${AS_TEXT} AS state FROM ${table} WHERE id IN (SELECT value ->> 0 FROM json_each(?))`;
+      const rows = (await connection.all(query, [JSON.stringify(ids.map((id) => [idOf(id)]))])) as object[];
       // Rows may be arrays: `returnArrays` of node:sqlite.
       const states = new Map(rows.map((row) => Object.values(row) as [id: string, state: unknown]));
       return ids.map((id) => states.get(idOf(id)));
@@ -122,8 +129,11 @@ const NO_BINDING = "undefined; if it is a binding to D1, add it to `d1_databases
 
 /** The connection through this client; throws where the client is not supported. */
 function connectionTo(client: SqliteLike): Connection {
-  const { execute, prepare, batch, each, escapeId, transactional, $client } = Object(client) as Record<string, unknown>;
-  const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client or Cloudflare D1";
+  const { execute, all, run, prepare, batch, each, escapeId, transactional, $client } = Object(client) as Record<
+    string,
+    unknown
+  >;
+  const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client, Turso or Cloudflare D1";
   // mysql2, mariadb and some databases of Drizzle have an `execute` of their own.
   if (typeof escapeId === "function") {
     throw new InputError("client", rule, client, "a client of MySQL; pass it to `mysql` of tidegate/mysql");
@@ -138,6 +148,13 @@ function connectionTo(client: SqliteLike): Connection {
     return {
       all: async (sql, args) => (await libSql.execute({ sql, args })).rows,
       run: async (sql, args) => (await libSql.execute({ sql, args })).rowsAffected,
+    };
+  }
+  if (typeof all === "function" && typeof run === "function" && typeof prepare === "function" && each === undefined) {
+    const turso = client as TursoConnection;
+    return {
+      all: (sql, values) => turso.all(sql, ...values),
+      run: async (sql, values) => (await turso.run(sql, ...values)).changes,
     };
   }
   // Statements of sqlite3 and sql.js, which alone have `each`, return no rows.
