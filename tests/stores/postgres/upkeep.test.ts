@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Limit } from "tidegate/store";
 import { postgres, type PostgresStore } from "tidegate/postgres";
 import { PATIENT, stock, take, withServer } from "./fixture.ts";
@@ -88,6 +88,25 @@ test("new keys for ever leave a small table: calls that make rows delete old one
     return rowsOf("visitors:old");
   };
   await expect.poll(left, { timeout: 60_000 }).toBeLessThan(5000);
+});
+
+test("a slice without a reply, as of a client that never settles what it sent to a server that is gone, is not the last", async () => {
+  vi.spyOn(Math, "random").mockReturnValue(0);
+  const pool = fixture.pool();
+  let slices = 0;
+  const query = (text: string, values?: unknown[]): Promise<unknown> => {
+    if (!text.includes(".purge(")) return pool.query(text, values);
+    slices++;
+    return new Promise(() => {});
+  };
+  const store = postgres({ query }, { statementTimeout: 200 });
+  let made = 0;
+  const visit = async (): Promise<number> => {
+    // On a busy machine it may be given up.
+    await store.decide(take(stock("gone", 10), `${made++}`)).catch(() => {});
+    return slices;
+  };
+  await expect.poll(visit, { timeout: 10_000 }).toBeGreaterThan(1);
 });
 
 test("new keys by SQL alone delete old rows too", async () => {
