@@ -1,11 +1,13 @@
 /** The store on the clients of Prisma, Drizzle and Kysely, and inside their transactions. */
+import { inspect } from "node:util";
 import { drizzle as drizzlePg } from "drizzle-orm/node-postgres";
 import { drizzle as drizzleJs } from "drizzle-orm/postgres-js";
 import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
 import postgresJs from "postgres";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { migrate, type PostgresClient, postgres } from "tidegate/postgres";
+import { LossyProxy } from "../../support/proxy.ts";
 import { granted, PATIENT, STRANGE, stock, take, withServer } from "./fixture.ts";
 import { prismaOn } from "./prisma.ts";
 
@@ -112,6 +114,27 @@ describe.each(Object.entries(orms))("%s", (name, open) => {
     await close();
   });
 });
+
+test.each([
+  ["pg", (port: number) => drizzlePg(fixture.pool({ port, max: 1 }))],
+  ["postgres.js", (port: number) => drizzleJs(postgresJs({ ...fixture.server.options, port, max: 1 }))],
+])(
+  "Drizzle on %s whose connection is lost: the driver's reason, without the statement, which has keys",
+  async (_, on) => {
+    const proxy = await LossyProxy.start(fixture.server.port);
+    onTestFinished(() => proxy.stop());
+    await migrate(fixture.admin);
+    const store = postgres(on(proxy.port), PATIENT);
+    const limit = stock("lost", 10);
+    await store.decide(take(limit, "ann"));
+    proxy.lose = 1;
+    const [{ reason }] = (await Promise.allSettled(["ann", "ben"].map((key) => store.decide(take(limit, key))))) as [
+      PromiseRejectedResult,
+    ];
+    expect(reason).toMatchObject({ store: "postgres", message: expect.stringMatching(/terminated|ECONNRESET|CLOSED/) });
+    expect(inspect(reason, { depth: 9 })).not.toMatch(/SELECT|ben/);
+  },
+);
 
 test("Drizzle in a session where quotes have other rules: no key leaves its literal", async () => {
   const pool = fixture.pool({ max: 1, options: "-c standard_conforming_strings=off -c backslash_quote=off" });

@@ -141,7 +141,8 @@ export function databaseOf(client: PostgresClient, prepare: boolean): Database {
     // Drizzle's parameters need a class of its own.
     const written = ({ text, values }: Statement): string =>
       text.replace(/\$(\d+)(?=::text)/g, (_, n) => literal(values[Number(n) - 1] ?? null));
-    return { send: sending((made) => drizzle.execute(written(made))), run: (text) => drizzle.execute(text) };
+    const query = (made: Statement) => drizzle.execute(written(made)).then(undefined, throwDriverError);
+    return { send: sending(query), run: (text) => drizzle.execute(text) };
   }
   if (isUnsafeClient(client)) {
     // Bun's `SQL` is one of several databases.
@@ -202,6 +203,12 @@ function takesNoText(client: DrizzleLike): boolean {
   } catch {
     return true;
   }
+}
+
+/** Throws the driver's own error: around it Drizzle has one whose message is the statement, with the keys of many callers. */
+function throwDriverError(error: unknown): never {
+  const { query, cause } = Object(error) as { query?: unknown; cause?: unknown };
+  throw query === undefined ? error : (cause ?? error);
 }
 
 /** A value in the text of a statement: `E''` reads backslashes alike, whatever `standard_conforming_strings` is. */
