@@ -1,9 +1,10 @@
 /** Rows and tables that another session keeps locked: which calls wait, which fail, and what is taken. */
 import { Client, type DatabaseError } from "pg";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type Config, defineLimits } from "tidegate";
 import { postgres, type PostgresStore } from "tidegate/postgres";
 import { collect } from "../../support/heap.ts";
+import { LossyProxy } from "../../support/proxy.ts";
 import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
@@ -180,6 +181,25 @@ describe("a row that another transaction has locked", () => {
     expect(decisions.every(({ degraded }) => degraded)).toBe(true);
     await wait(300);
     expect(1e6 - (await store.getValue(stock("denied", 1e6), "k")).value).toBeCloseTo(1, 6);
+  });
+
+  test("in an outage, a call on it that nothing answers is no answer of the server", async () => {
+    const proxy = await LossyProxy.start(fixture.server.port);
+    onTestFinished(() => proxy.stop());
+    const lines: string[] = [];
+    const line = (text: string) => void lines.push(text);
+    const store = fixture.store({}, { port: proxy.port });
+    const limits = defineLimits({ dark: plenty }, { store, log: { error: line, info: line } });
+    await defineLimits({ dark: plenty }, { store, timeout: PATIENCE }).limit("dark", { key: "k" });
+    await holding(row("dark:k"), async () => {
+      await limits.limit("dark", { key: "k" });
+      proxy.gate = new Promise(() => {});
+      for (const key of ["other", "k", "k"]) expect((await limits.limit("dark", { key })).degraded).toBe(true);
+    });
+    expect(lines).toEqual([
+      expect.stringMatching(/"dark:k" failed: .*calls on this key are denied/),
+      expect.stringMatching(/"dark:other" failed: .*until postgres answers again/),
+    ]);
   });
 });
 

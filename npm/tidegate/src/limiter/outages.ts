@@ -92,9 +92,12 @@ export class Outages {
     }
   }
 
-  /** Counts a failure and logs it; `instead` is how calls are decided meanwhile, such as "denied". */
-  failed(name: string, error: unknown, instead: string): void {
-    if (isStoreError(error) && error.scope === "key") this.#keyFailed(name, error, instead);
+  /**
+   * Counts a failure and logs it; `instead` is how calls are decided meanwhile, such as "denied". `isLate`: at its deadline
+   * the call had no answer.
+   */
+  failed(name: string, error: unknown, instead: string, isLate: boolean = false): void {
+    if (isStoreError(error) && error.scope === "key") this.#keyFailed(name, error, instead, isLate);
     else this.#nodeFailed(name, error, instead);
   }
 
@@ -108,13 +111,16 @@ export class Outages {
     this.#report(error, `until ${this.#store}${on(name)} answers again, its calls are ${instead}`);
   }
 
-  #keyFailed(name: string, error: StoreError, instead: string): void {
+  #keyFailed(name: string, error: StoreError, instead: string, isLate: boolean): void {
     // Whether the store works, and only the key's state is unusable or contended; otherwise that is unknown.
-    const { answered = true } = Object(error.cause) as Partial<KeyError>;
+    const { answered = !isLate } = Object(error.cause) as Partial<KeyError>;
     if (answered) this.succeeded(name);
     const now = steadyNow();
+    const node = this.#nodes.get(name);
+    // It was no probe, if it was sent as one: the next call is.
+    if (node && !answered) node.probeAt = now;
     // The line of a node that failed covers calls that waited for those that found it.
-    if (this.#nodes.get(name)?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
+    if (node?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
     this.#keyLoggedAt = now;
     this.#report(error, `calls on this key are ${instead}, others only where they fail, too`);
   }

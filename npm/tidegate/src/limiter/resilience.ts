@@ -243,7 +243,7 @@ export class ResilientStore implements AsyncStore {
       const fail = (error: unknown): void => {
         if (!end()) return;
         try {
-          resolve(this.#failed(task, node, error));
+          resolve(this.#failed(task, node, error, error === deadline.why));
         } catch (cause) {
           reject(cause);
         }
@@ -258,13 +258,16 @@ export class ResilientStore implements AsyncStore {
     });
   }
 
-  /** Counts and logs the failure of a node, and ends the task without the store. A mistake of the caller's is thrown on. */
-  #failed<T>(task: Task<T>, node: string, error: unknown): T {
+  /**
+   * Counts and logs the failure of a node, and ends the task without the store. A mistake of the caller's is thrown on.
+   * `isLate`: at its deadline it had no answer.
+   */
+  #failed<T>(task: Task<T>, node: string, error: unknown, isLate: boolean = false): T {
     const { operation, targets } = task;
     const cause = failure(error, this.name, operation, idsOf(targets).join(","));
     if (isInputError(cause)) throw cause;
     const instead = this.#fallback.insteadOf(targets);
-    this.#outages.failed(node, cause, / ms$/.test(String(cause)) ? instead + HALF_OPEN : instead);
+    this.#outages.failed(node, cause, / ms$/.test(String(cause)) ? instead + HALF_OPEN : instead, isLate);
     return task.without(cause);
   }
 
