@@ -4,7 +4,9 @@ import Memcached from "memcached";
 import { defineLimits, MINUTE, SECOND } from "tidegate";
 import { memcached } from "tidegate/memcached";
 
-const client = new Memcached(process.env.MEMCACHED ?? "localhost:11211");
+const server = process.env.MEMCACHED ?? "localhost:11211";
+// By default the client does not use a server that failed for 30 s, and after five failures for 5 h.
+const client = new Memcached(server, { retry: 1000, failures: 1e6 });
 const limits = defineLimits(
   { search: { kind: "token bucket", rate: 2, period: MINUTE } },
   { store: memcached(client), onStoreError: "allow", timeout: 2 * SECOND },

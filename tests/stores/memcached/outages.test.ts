@@ -1,9 +1,13 @@
-/** One server that fails, beside others that do not. */
+/** One server that fails, beside others that do not; and one whose connections end for a while. */
+import { type AddressInfo, connect, createServer } from "node:net";
 import Memcached from "memcached";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { memcached } from "tidegate/memcached";
 import { MemcachedServer } from "./server.ts";
+
+/** As the guide sets them. */
+const SETTINGS = { retry: 1000, failures: 1e6 };
 
 const limits = { api: { kind: "token bucket", rate: 1e6, period: HOUR } } as const;
 
@@ -32,4 +36,31 @@ test("one of three servers that is stopped costs the calls on its own keys alone
     const answers = await Promise.all(keys.map((key) => (isOn(key) ? limiter : patient).limit("api", { key })));
     expect(answers.map(({ degraded }) => degraded === true)).toEqual(keys.map(isOn));
   }
+});
+
+test("the settings of the guide: a server whose connections were reset more often than five times is used again", async () => {
+  const server = await MemcachedServer.start();
+  onTestFinished(() => server.stop());
+  let isDown = false;
+  const proxy = createServer((socket) => {
+    socket.on("error", () => {});
+    if (isDown) return void socket.once("data", () => socket.resetAndDestroy());
+    const upstream = connect(server.port, "127.0.0.1").on("error", () => {});
+    socket.on("data", (data) => (isDown ? socket.resetAndDestroy() : upstream.write(data)));
+    socket.on("close", () => upstream.destroy());
+    upstream.pipe(socket);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void proxy.close());
+  const client = new Memcached(`127.0.0.1:${(proxy.address() as AddressInfo).port}`, SETTINGS);
+  onTestFinished(() => client.end());
+  let issues = 0;
+  client.on("issue", () => issues++);
+  const limiter = defineLimits(limits, { store: memcached(client), log: false });
+  const decides = async () => !(await limiter.limit("api", { key: "k" })).degraded;
+  await vi.waitUntil(decides, { timeout: 60_000 });
+  isDown = true;
+  await vi.waitUntil(async () => !(await decides()) && issues > 5, { timeout: 60_000 });
+  isDown = false;
+  await vi.waitUntil(decides, { timeout: 60_000 });
 });

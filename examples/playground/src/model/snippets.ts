@@ -121,7 +121,7 @@ const STORES = {
   memcached: {
     title: "Memcached",
     imports: ['import Memcached from "memcached";', 'import { memcached } from "tidegate/memcached";'],
-    before: ['const client = new Memcached("localhost:11211");'],
+    before: ['const client = new Memcached("localhost:11211", { retry: 1000, failures: 1e6 });'],
     store: "memcached(client)",
     note: "One look and one swap, again on a conflict. What it evicts is full again.",
   },

@@ -50,7 +50,7 @@ const OPTIONS = {
  * ```ts
  * import Memcached from "memcached"; // or MemcacheClient of "memcache-client"
  *
- * const store = memcached(new Memcached("localhost:11211"));
+ * const store = memcached(new Memcached("localhost:11211", { retry: 1000, failures: 1e6 }));
  * const limits = defineLimits({ search: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
  * const { ok } = await limits.limit("search", { key: userId });
  * ```
