@@ -216,7 +216,10 @@ export const HTTP = [
   one("middleware/count.ts", "if (Array.isArray(listed)) return listed as string[];", "", POLICIES),
   one("middleware/count.ts", "b - a", "a - b", EXPRESS),
   one("middleware/client.ts", 'key === "unknown" && incoming.socket === undefined', "false", GATE, FETCH),
-  one("middleware/client.ts", "forwarded.includes(incoming.address)", "false", FETCH),
+  one("middleware/client.ts", "forwarded.includes(address)", "false", FETCH),
+  one("middleware/client.ts", "forwarded.startsWith(peer)", "forwarded.includes(peer)", FASTIFY),
+  one("middleware/client.ts", "forwarded.startsWith(peer)", "false", FASTIFY),
+  one("middleware/client.ts", "(trustsAll || !hasRead(forwarded, incoming))", "!hasRead(forwarded, incoming)", EXPRESS),
   one("middleware/client.ts", "      warned = true;\n", "", EXPRESS, GATE),
   one(
     "middleware/client.ts",

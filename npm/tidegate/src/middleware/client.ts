@@ -37,8 +37,7 @@ export function clientKey(
     const { trusted, trustsAll = false } = incoming;
     const isRead = trusted !== undefined && !trustsAll;
     const forwarded = warned || isRead ? undefined : headerIn(incoming.headers, "x-forwarded-for");
-    // Some hosts have read the header: Vercel's adapters report the address that is in it.
-    if (forwarded !== undefined && !(incoming.address !== undefined && forwarded.includes(incoming.address))) {
+    if (forwarded !== undefined && (trustsAll || !hasRead(forwarded, incoming))) {
       warned = true;
       warnOfProxy(setting, trustsAll);
     }
@@ -81,6 +80,16 @@ function addressOf(incoming: Incoming, options: ClientIpOptions | undefined): st
     throw new InputError("key", rule, undefined);
   }
   return key;
+}
+
+/**
+ * Whether the host has read the header: Vercel's adapters report an address that is in it, and those of AWS Lambda the first
+ * one as the peer's. A proxy's own address may be in it, too, but behind its client's.
+ */
+function hasRead(forwarded: string, { address, socket }: Incoming): boolean {
+  if (address !== undefined) return forwarded.includes(address);
+  const peer = socket?.remoteAddress;
+  return peer !== undefined && peer !== "" && forwarded.startsWith(peer);
 }
 
 function warnOfProxy(setting: string | undefined, trustsAll: boolean): void {

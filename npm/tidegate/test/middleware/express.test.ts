@@ -79,7 +79,7 @@ for (const [version, express] of [
     const server = await listen(createServer(app));
     await fetch(server.url);
     expect(warned).not.toHaveBeenCalled();
-    for (const address of ["192.0.2.1", "6.6.6.6, 192.0.2.1"])
+    for (const address of ["127.0.0.1", "127.0.0.1, 192.0.2.1"])
       await fetch(server.url, { headers: { "x-forwarded-for": address } });
     expect(warned.mock.calls.map(String)).toEqual([
       "tidegate: every proxy is trusted, so a client that writes X-Forwarded-For chooses its address, and its limit: " +

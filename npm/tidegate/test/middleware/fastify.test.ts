@@ -266,6 +266,21 @@ test("with trustProxy the client is request.ip, and without it a warning names t
   expect(warned.mock.calls.map(String)).toEqual([expect.stringContaining("Fastify({ trustProxy: ")]);
 });
 
+test("X-Forwarded-For is no warning where it begins with the peer's address, as on AWS Lambda", async () => {
+  const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const app = fastify();
+  app.addHook("onRequest", rateLimit(define(), { name: "api" }));
+  app.get("/", () => "hello");
+  // As @fastify/aws-lambda calls it: the peer is the event's `sourceIp`.
+  const from = async (remoteAddress: string, forwarded: string) =>
+    (await app.inject({ url: "/", remoteAddress, headers: { "x-forwarded-for": forwarded } })).statusCode;
+  expect([await from("192.0.2.1", "192.0.2.1, 10.0.0.1"), await from("192.0.2.1", "192.0.2.1")]).toEqual([200, 429]);
+  expect(warned).not.toHaveBeenCalled();
+  // Two proxies of one machine: the first is in the header, and the peer of the second is the same.
+  await from("127.0.0.1", "192.0.2.1, 127.0.0.1");
+  expect(warned).toHaveBeenCalledOnce();
+});
+
 test("a route that chooses its limit does not get the plugin's key and count; it shares the other settings", async () => {
   const app = fastify();
   const limiter = defineLimits({ api: { ...config, rate: 9 }, search: { ...config, rate: 9 } });
