@@ -53,7 +53,7 @@ impl Call {
         Ok(Call { op, now: check_now(now)?, count, reserve: false })
     }
 
-    /// Takes one token at `now`.
+    /// Takes one token at `now`, integer ms from 0 to 2^52, which only [`new`](Call::new) checks.
     #[must_use]
     pub fn at(now: f64) -> Call {
         Call { op: Op::Take, now, count: 1.0, reserve: false }
