@@ -107,10 +107,16 @@ function refuse(url: string, kind: StoreKind, { prefix, schema, migrate }: Store
   if (option !== undefined) throw new UsageError(`${option}; got --store ${masked(url)}`);
 }
 
+/** What a client rejects with; some decode the URL, and throw where a password has a `%` of its own. */
+function unconnected(url: string, error: unknown): never {
+  if (!(error instanceof URIError)) throw error;
+  throw new UsageError(`--store has a % that begins no escape: write it as %25; got ${masked(url)}`);
+}
+
 async function openRedis(url: string, clients: Clients, { prefix }: StoreSettings): Promise<OpenStore> {
   const { redis } = await import("../stores/redis.ts");
   const { redisKeys } = await import("./stored-keys.ts");
-  const connection = await clients.redis(url);
+  const connection = await clients.redis(url).catch((error: unknown) => unconnected(url, error));
   const { client, close } = connection;
   const store = await orClose(connection, () => redis(client, { prefix }));
   return { store, shown: masked(url), keys: () => redisKeys(client, prefix), stats: undefined, close };
@@ -123,7 +129,7 @@ async function openPostgres(
 ): Promise<OpenStore> {
   const { postgres } = await import("../stores/postgres.ts");
   const { postgresKeys } = await import("./stored-keys.ts");
-  const connection = await clients.postgres(url);
+  const connection = await clients.postgres(url).catch((error: unknown) => unconnected(url, error));
   const store = await orClose(connection, async () => {
     const made = postgres(connection.client, { schema, statementTimeout: Math.ceil(Math.max(timeout, 1000)) });
     if (migrate !== true) return made;

@@ -42,6 +42,25 @@ test.each([
   expect(out + err).not.toContain("s3cret");
 });
 
+test.each(["redis", "rediss"])(
+  "a password of %s that is not percent-encoded is a mistake in the command line",
+  async (scheme) => {
+    const url = `${scheme}://u:50%off@127.0.0.1:1`;
+    const { code, err } = await tidegate(["get", "api", "k", "--rate", "1", "--period", "1s", "--store", url]);
+    expect([code, err]).toEqual([
+      2,
+      `tidegate: --store has a % that begins no escape: write it as %25; got ${scheme}://u:***@127.0.0.1:1`,
+    ]);
+    await expect(
+      openStore(
+        url,
+        clientsOf(() => {}),
+        {},
+      ),
+    ).rejects.toThrow("write it as %25");
+  },
+);
+
 test("on PostgreSQL a timeout need not be a whole number of ms, as that of a statement is", async () => {
   const connection = { client: { query: async () => [] }, close: async () => {} };
   const settings = { timeout: 1234.5 };
