@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COMMANDS } from "../../npm/tidegate/src/cli/registry.ts";
+import { COMMANDS } from "../../npm/tidegate/src/cli/main.ts";
 import { type Block, blocks, complaints, fences, isInstalled, root } from "../readme/blocks.ts";
 import { RedisServer } from "../stores/redis/server.ts";
 import { pages } from "./pages.ts";

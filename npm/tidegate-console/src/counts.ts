@@ -183,11 +183,11 @@ export class Counts {
   }
 
   /** The counts of each second since `after`, which is an epoch s, at most of the last ten minutes. */
-  figures(after: number): { now: number; from: number; limits: LimitFigures[]; top: TopKey[] } {
+  figures(after: number): { now: number; limits: LimitFigures[]; top: TopKey[] } {
     const now = this.#now();
     const to = Math.floor(now / 1000);
     const from = Math.max(to - SPAN + 1, Math.min(after, to));
-    return { now, from, limits: this.#series.map((series) => series.figures(from, to)), top: this.#top(now) };
+    return { now, limits: this.#series.map((series) => series.figures(from, to)), top: this.#top(now) };
   }
 
   #top(now: number): TopKey[] {

@@ -127,10 +127,10 @@ class Stream {
 
   #newFigures(): string {
     const { counts, shadow, process } = this.#source;
-    const { now, from, limits, top } = counts.figures(this.#second);
+    const { now, limits, top } = counts.figures(this.#second);
     const { since, defined } = counts;
     const switches = (shadow?.names ?? []).map((name) => ({ name, on: shadow?.isShadow(name) === true }));
-    const figures: Figures = { now, since, process, from, limits, defined, top, switches };
+    const figures: Figures = { now, since, process, limits, defined, top, switches };
     // The current second is sent again: it is not over.
     this.#second = Math.floor(now / 1000);
     return `event: figures\ndata: ${JSON.stringify(figures)}\n\n`;

@@ -32,8 +32,7 @@ export interface Figures {
   readonly since: number;
   /** Changes with the process. */
   readonly process: string;
-  /** Epoch s of the first number of each array. The arrays end at the second of `now`. */
-  readonly from: number;
+  /** Their arrays end at the second of `now`. */
   readonly limits: readonly LimitFigures[];
   /** The names of the defined limits, whose keys can be read and changed. */
   readonly defined: readonly string[];

@@ -28,7 +28,7 @@ describe("the stream", () => {
     vi.advanceTimersByTime(750);
     const [, data = "{}"] = /^event: figures\ndata: ([^\n]*)$/m.exec(await next()) ?? [];
     // The last second again, which was not over, and the new one.
-    expect(JSON.parse(data)).toMatchObject({ from: START / 1000, limits: [{ denied: [2, 0] }] });
+    expect(JSON.parse(data)).toMatchObject({ now: START + 1000, limits: [{ denied: [2, 0] }] });
     await reader.cancel();
     const id = /id: (\S+)/.exec(second)?.[1] as string;
     limits.limit("api", { key: "cid", count: 9 });

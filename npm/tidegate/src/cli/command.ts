@@ -27,6 +27,12 @@ export interface Terminal {
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
+/** Options with a text, and flags. */
+export const optionsOf = (texts: readonly string[], ...flags: readonly string[]): Options => ({
+  ...Object.fromEntries(texts.map((name) => [name, { type: "string" }] as const)),
+  ...Object.fromEntries(flags.map((name) => [name, { type: "boolean" }] as const)),
+});
+
 /** The arguments after a command's name, as `util.parseArgs` returns them. */
 export interface Arguments {
   /** The options' values: see {@link text}, {@link flag}, {@link texts} and {@link number}. */
@@ -34,7 +40,7 @@ export interface Arguments {
   readonly positionals: readonly string[];
 }
 
-/** One command: one file in `commands/`, and one line in `registry.ts`. */
+/** One command: one file in `commands/`, and one name in `COMMANDS` of `main.ts`. */
 export interface Command {
   readonly name: string;
   /** One line, for the list of commands. */

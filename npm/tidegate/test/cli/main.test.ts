@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { main } from "../../src/cli/main.ts";
+import { COMMANDS, main } from "../../src/cli/main.ts";
 import { messagesOf } from "../../src/cli/messages.ts";
-import { COMMANDS } from "../../src/cli/registry.ts";
 import { tidegate } from "./terminal.ts";
 
 describe("tidegate", () => {

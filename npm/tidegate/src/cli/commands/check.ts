@@ -1,7 +1,7 @@
 import { SECOND } from "../../limit/duration.ts";
 import { examine } from "../../policies/check.ts";
 import type { CheckedRule, PolicyProblem } from "../../policies/document.ts";
-import { type Command, EXIT, flag, read, UsageError } from "../command.ts";
+import { type Command, EXIT, flag, optionsOf, read, UsageError } from "../command.ts";
 
 const HELP = `Usage: tidegate check <file>... [--json]
 
@@ -29,7 +29,7 @@ export const check: Command = {
   name: "check",
   summary: "check policy documents, and print every mistake in them",
   help: HELP,
-  options: { json: { type: "boolean" } },
+  options: optionsOf([], "json"),
   run(args, terminal) {
     const { positionals } = args;
     if (positionals.length === 0) throw new UsageError("check needs a file; see tidegate help check");

@@ -10,6 +10,7 @@ import {
   EXIT,
   flag,
   number,
+  optionsOf,
   readJson,
   type Terminal,
   text,
@@ -52,7 +53,7 @@ The call:
 Example:
   tidegate headers --rate 10 --period 1m --capacity 20 --value 0 --now 1700000000000`;
 
-const DESCRIBING = ["name", "policy", "rule", "tier", ...LIMIT_OPTIONS, "value", "ts", "count", "now"] as const;
+const DESCRIBING = ["name", "policy", "rule", "tier", ...LIMIT_OPTIONS, "value", "ts", "count", "now"];
 
 function limitOf(args: Arguments, terminal: Terminal): DescribedLimit {
   const name = text(args, "name");
@@ -95,11 +96,8 @@ export const headers: Command = {
   summary: "print the header fields that a decision gives, of each family",
   help: HELP,
   options: {
-    ...Object.fromEntries(DESCRIBING.map((name) => [name, { type: "string" }] as const)),
-    reserve: { type: "boolean" },
-    decision: { type: "string" },
+    ...optionsOf([...DESCRIBING, "decision"], "reserve", "json"),
     fields: { type: "string", multiple: true },
-    json: { type: "boolean" },
   },
   run(args, terminal) {
     const families = familiesOf(args);

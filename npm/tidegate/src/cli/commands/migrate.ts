@@ -1,7 +1,7 @@
 import type { PostgresClient } from "../../stores/postgres/client.ts";
 import { migrate as migrateDatabase, migration, VERSION } from "../../stores/postgres/migration.ts";
 import { clients } from "../clients.ts";
-import { type Command, EXIT, flag, type Terminal, text, UsageError } from "../command.ts";
+import { type Command, EXIT, flag, optionsOf, type Terminal, text, UsageError } from "../command.ts";
 import { messagesOf } from "../messages.ts";
 import { type Connection, storeKind } from "../store.ts";
 
@@ -54,12 +54,7 @@ export const migrate: Command = {
   name: "migrate",
   summary: "make or update the schema of the PostgreSQL store",
   help: HELP,
-  options: {
-    store: { type: "string" },
-    print: { type: "boolean" },
-    schema: { type: "string" },
-    unlogged: { type: "boolean" },
-  },
+  options: optionsOf(["store", "schema"], "print", "unlogged"),
   run(args, terminal) {
     const [url, schema, print] = [text(args, "store"), text(args, "schema"), flag(args, "print")];
     if (args.positionals.length > 0) throw new UsageError(`migrate takes no ${JSON.stringify(args.positionals[0])}`);

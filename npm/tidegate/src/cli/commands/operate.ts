@@ -3,7 +3,17 @@ import { defineLimits, type Limiter, type Store } from "../../index.ts";
 import { InputError } from "../../limit/errors.ts";
 import { type KeyValues, keyOfValues } from "../../policies/target.ts";
 import { clients } from "../clients.ts";
-import { type Arguments, type Command, EXIT, flag, number, type Terminal, text, UsageError } from "../command.ts";
+import {
+  type Arguments,
+  type Command,
+  EXIT,
+  flag,
+  number,
+  optionsOf,
+  type Terminal,
+  text,
+  UsageError,
+} from "../command.ts";
 import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
 import { PATIENCE } from "../in-time.ts";
 import { ofStore, readState, stateLines, type Target } from "../key-state.ts";
@@ -187,20 +197,16 @@ async function operate(command: KeyCommand, args: Arguments, terminal: Terminal)
 /** The error itself is printed. */
 const QUIET = { error: () => {}, info: () => {} };
 
-const OPTIONS = ["store", "key", "prefix", "schema", "policy", "tier", ...LIMIT_OPTIONS] as const;
+const OPTIONS = ["store", "key", "prefix", "schema", "policy", "tier", ...LIMIT_OPTIONS];
 
 /** `tidegate get`, `reset`, `give`, `charge`, `block` and `unblock`. */
 export const operations: readonly Command[] = COMMANDS.map((command) => {
   const { name, summary, own } = command;
-  const texts = [...OPTIONS, ...(own === undefined ? [] : [own[0]])];
   return {
     name,
     summary,
     help: helpOf(command),
-    options: {
-      ...Object.fromEntries(texts.map((one) => [one, { type: "string" }] as const)),
-      json: { type: "boolean" },
-    },
+    options: optionsOf(own === undefined ? OPTIONS : [...OPTIONS, own[0]], "json"),
     run: (args, terminal) => operate(command, args, terminal),
   };
 });

@@ -7,7 +7,17 @@ import { LOOK } from "../../limit/evaluator.ts";
 import { Limit } from "../../limit/limit.ts";
 import { textOf } from "../../policies/key-text.ts";
 import { clients } from "../clients.ts";
-import { type Arguments, type Command, EXIT, flag, number, type Terminal, text, UsageError } from "../command.ts";
+import {
+  type Arguments,
+  type Command,
+  EXIT,
+  flag,
+  number,
+  optionsOf,
+  type Terminal,
+  text,
+  UsageError,
+} from "../command.ts";
 import {
   type DescribedLimit,
   documentLimit,
@@ -227,17 +237,13 @@ async function run(args: Arguments, terminal: Terminal): Promise<number> {
   }
 }
 
-const TEXTS = ["store", "count", "rows", "every", "prefix", "schema", "policy", "tier", ...LIMIT_OPTIONS] as const;
+const TEXTS = ["store", "count", "rows", "every", "prefix", "schema", "policy", "tier", ...LIMIT_OPTIONS];
 
 /** `tidegate top`. */
 export const top: Command = {
   name: "top",
   summary: "list the keys that are denied longest, live",
   help: HELP,
-  options: {
-    ...Object.fromEntries(TEXTS.map((one) => [one, { type: "string" }] as const)),
-    once: { type: "boolean" },
-    json: { type: "boolean" },
-  },
+  options: optionsOf(TEXTS, "once", "json"),
   run,
 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Terminal } from "../../src/cli/command.ts";
-import { packageCommand } from "../../src/cli/package-command.ts";
+import { packageCommand } from "../../src/cli/commands/packages.ts";
 import { tidegate } from "./terminal.ts";
 
 const ABOUT = { name: "replay", package: "tidegate-replay", summary: "", takes: "<log...>", does: "Replays." };

@@ -1,3 +1,0 @@
-/** The program of `algebra.sql`, as text. */
-declare const text: string;
-export default text;
