@@ -57,7 +57,18 @@ test("names the package to install where there is one, and otherwise that the pl
 
 test("a URL that is no path of this system is a mistake that names it", () => {
   const message = "`path` must be the path of a folder, a string or a file: URL; got ";
-  for (const url of ["file:///a%2Fb", "http://localhost/a"]) expect(() => file(new URL(url))).toThrow(message + url);
+  expect(() => file(new URL("file:///a%2Fb"))).toThrow(`${message}file:///a%2Fb`);
+  expect(() => file(new URL("http://user:secret@localhost/a"))).toThrow(/; got a http: URL$/);
+});
+
+test("the text of a URL is no path, of which a folder would be made; its password is not in the message", () => {
+  for (const scheme of ["redis", "rediss", "postgres", "file"]) {
+    const text = `${scheme}://user:secret@localhost/0`;
+    expect(() => open(text)).toThrow(new RegExp(`^\`path\` must be .*; got the text of a ${scheme}: URL$`));
+  }
+  for (const path of ["C://limits", "redis:/limits", "./redis://limits"]) {
+    expect(() => open(path)).toThrow("cannot find @tidegate/linux-x64-gnu");
+  }
 });
 
 test("a URL of another class is one: in jsdom, the page's is not that of Node.js", () => {
@@ -68,7 +79,7 @@ test("a URL of another class is one: in jsdom, the page's is not that of Node.js
   // The path was read.
   expect(() => open(foreign("file:///a/folder"))).toThrow("cannot find @tidegate/linux-x64-gnu");
   expect(() => open(foreign("http://localhost/a"))).toThrow("`path` must be the path of a folder");
-  expect(() => open(foreign("http://localhost/a"))).toThrow("got http://localhost/a");
+  expect(() => open(foreign("http://localhost/a"))).toThrow("got a http: URL");
 });
 
 test("the C library is looked up once, however many folders are opened", () => {

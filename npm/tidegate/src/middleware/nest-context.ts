@@ -88,9 +88,9 @@ function overHttp(
   };
   const typed = (denial: Denial, HttpException: ExceptionClass): Error => {
     if (type === "graphql") return inGraphql(denial, HttpException);
+    const body = bodyOf(denial);
     // A text becomes Nest's own JSON.
-    if (!isJson(denial)) return exception(denial, HttpException);
-    const body = JSON.parse(denial.body) as Record<string, unknown>;
+    if (typeof body === "string") return exception(denial, HttpException);
     const { json } = response;
     if (json === undefined) target.setHeader("Content-Type", denial.contentType);
     else {
@@ -105,10 +105,12 @@ function overHttp(
   return { request, incoming, once, response: response.raw ?? response, target, exception: typed };
 }
 
-const isJson = ({ contentType }: Denial): boolean => contentType.includes("json");
+/** The object, or a text that is not JSON. */
+const bodyOf = ({ contentType, body }: Denial): string | Record<string, unknown> =>
+  contentType.includes("json") ? (JSON.parse(body) as Record<string, unknown>) : body;
 
 const exception = (denial: Denial, HttpException: ExceptionClass): Error =>
-  new HttpException(isJson(denial) ? (JSON.parse(denial.body) as Record<string, unknown>) : denial.body, denial.status);
+  new HttpException(bodyOf(denial), denial.status);
 
 function inGraphql({ problem, status }: Denial, HttpException: ExceptionClass): Error {
   const code = status === 503 ? "SERVICE_UNAVAILABLE" : status === 400 ? "BAD_REQUEST" : "TOO_MANY_REQUESTS";
@@ -134,7 +136,7 @@ function overWebSocket(client: Client): Exchanged {
       // An application without gateways may lack the package: within `try`, bundlers do not require it.
       try {
         const { WsException } = await import("@nestjs/websockets");
-        return new WsException(isJson(denial) ? (JSON.parse(denial.body) as object) : denial.body);
+        return new WsException(bodyOf(denial));
       } catch {
         return exception(denial, HttpException);
       }

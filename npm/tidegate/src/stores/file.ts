@@ -92,11 +92,20 @@ function isUrl(value: unknown): value is URL {
   return typeof href === "string" && typeof protocol === "string";
 }
 
+/** The start of a URL's text: a drive of Windows has one letter. */
+const SCHEME = /^[a-z][a-z\d+.-]+:(?=\/\/)/i;
+
+/** What was passed, without a server's password. */
+function shown(path: unknown): string {
+  if (isUrl(path)) return path.protocol === "file:" ? path.href : `a ${path.protocol} URL`;
+  const [scheme] = (typeof path === "string" && SCHEME.exec(path)) || [];
+  return scheme === undefined ? show(path) : `the text of a ${scheme} URL`;
+}
+
 function checkPath(path: unknown): string {
   const plain = isUrl(path) ? pathOf(path) : path;
-  if (typeof plain === "string" && plain !== "" && !plain.includes("\0")) return plain;
-  const got = isUrl(path) ? path.href : show(path);
-  throw new InputError("path", "the path of a folder, a string or a file: URL", path, got);
+  if (typeof plain === "string" && plain !== "" && !plain.includes("\0") && !SCHEME.test(plain)) return plain;
+  throw new InputError("path", "the path of a folder, a string or a file: URL", path, shown(path));
 }
 
 /**

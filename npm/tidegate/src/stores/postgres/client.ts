@@ -31,19 +31,13 @@ export interface Statement {
 
 /** A statement of this text. A connection may prepare those of several schemas and versions: the text makes the name. */
 export function statement(text: string, values: Statement["values"]): Statement {
-  let name = names.get(text);
-  if (name === undefined) {
-    // FNV-1a, 64 bits: these are a handful of texts.
-    let hash = 0xcbf29ce484222325n;
-    for (let i = 0; i < text.length; i++) {
-      hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n);
-    }
-    name = `tidegate_${hash.toString(16)}`;
-    names.set(text, name);
+  // FNV-1a, 64 bits.
+  let hash = 0xcbf29ce484222325n;
+  for (let i = 0; i < text.length; i++) {
+    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n);
   }
-  return { name, text, values };
+  return { name: `tidegate_${hash.toString(16)}`, text, values };
 }
-const names = new Map<string, string>();
 
 /** A statement that was passed to a client. */
 export interface Sent {

@@ -29,16 +29,17 @@ export interface Bounds {
 /** The statement was not sent: no connection was free for it in time. */
 export class NotSent extends Error {}
 
-const texts = new Map<string, string>();
+/** By what is called: a handful of texts. */
+const statements = new Map<string, Statement>();
 
-/** The text of that name, made by the first caller. */
-function cached(name: string, make: () => string): string {
-  let text = texts.get(name);
-  if (text === undefined) {
-    text = make();
-    texts.set(name, text);
+/** The statement of that text, which the first caller makes. */
+function cached(called: string, make: () => string, values: Statement["values"]): Statement {
+  let made = statements.get(called);
+  if (made === undefined) {
+    made = statement(make(), []);
+    statements.set(called, made);
   }
-  return text;
+  return { name: made.name, text: made.text, values };
 }
 
 /** The types of a function's arguments, all of which are sent as text. */
@@ -47,11 +48,8 @@ const argumentsOf = (types: readonly string[]): string =>
 
 /** The statement of a function, which may take as long as it needs. */
 export function statementOf(schema: string, { name, types, values }: FunctionCall<unknown>): Statement {
-  const text = cached(
-    `${schema} ${name} ${types.length}`,
-    () => `SELECT ${schema}.${name}(${argumentsOf(types)}) AS answer`,
-  );
-  return statement(text, values);
+  const make = () => `SELECT ${schema}.${name}(${argumentsOf(types)}) AS answer`;
+  return cached(`${schema} ${name} ${types.length}`, make, values);
 }
 
 /**
@@ -64,16 +62,17 @@ export function boundedStatementOf(
   { lock, undo }: Bounds,
   byProcedure: boolean,
 ): Statement {
-  const text = cached(`${schema} ${name} ${types.length} bounded ${byProcedure}`, () => {
+  const make = () => {
     const given = argumentsOf(types);
     const [wait, most] = [`$${types.length + 1}::text`, `$${types.length + 2}::text::float8`];
     if (byProcedure) return `CALL ${schema}.${name}_committed(${given}, ${wait}, ${most})`;
     // CASE fixes the order. The setting ends with the transaction, which is this statement.
     const limited = `CASE WHEN set_config('lock_timeout', ${wait}, true) <> '' THEN ${schema}.${name}(${given}) END`;
     return `SELECT ${schema}.in_time(${limited}, ${most}) AS answer`;
-  });
+  };
   const rest = Math.max(1, undo - performance.now());
-  return statement(text, [...values, String(Math.max(1, Math.round(lock))), String(rest)]);
+  const bounds = [String(Math.max(1, Math.round(lock))), String(rest)];
+  return cached(`${schema} ${name} ${types.length} bounded ${byProcedure}`, make, [...values, ...bounds]);
 }
 
 const notSent = (): NotSent => new NotSent("it was not sent: no connection was free before the deadline");
