@@ -48,6 +48,12 @@ pub(crate) fn with<R>(run: impl FnOnce(&mut Engine) -> R) -> R {
     run(&mut ENGINE.borrow_mut())
 }
 
+/// Runs a call, and returns its status word, of an error too.
+#[inline]
+pub(crate) fn status(run: impl FnOnce(&mut Engine) -> Result<u32, u32>) -> u32 {
+    with(run).unwrap_or_else(|status| status)
+}
+
 /// The key that the host wrote, or none.
 #[inline]
 pub(crate) fn key_of(key: &KeyBytes, length: u32) -> Option<&[u8]> {

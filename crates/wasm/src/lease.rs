@@ -1,6 +1,6 @@
 //! The algebra on a lease that the host keeps: the state that the store held, and the leased tokens.
 
-use crate::engine::with;
+use crate::engine::status;
 use tidegate_core::{Lease, Spending, State, check_count, check_now};
 use tidegate_wire::{UNDECIDED, policy, refuse, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -11,23 +11,15 @@ use wasm_bindgen::prelude::wasm_bindgen;
 #[must_use]
 pub fn lease_spend(kind: u32, kept: f64, kept_ts: f64, leased: f64, now: f64, count: f64) -> u32 {
     let read = || Ok((check_now(now)?, check_count(count)?, State::new(kept, kept_ts)?));
-    with(|engine| {
-        let policy = match policy(kind, &engine.numbers) {
-            Ok(policy) => policy,
-            Err(status) => return status,
+    status(|engine| {
+        let policy = policy(kind, &engine.numbers)?;
+        let (now, count, kept) = read().map_err(refuse)?;
+        let (decision, left, bit) = match (Lease { kept, leased }).spend(&policy.bucket(0.0), now, count) {
+            Spending::Undecided(decision) => (decision, leased, UNDECIDED),
+            Spending::Denied(decision) => (decision, leased, 0),
+            Spending::Granted(decision, left) => (decision, left, 0),
         };
-        let (now, count, kept) = match read() {
-            Ok(read) => read,
-            Err(error) => return refuse(error),
-        };
-        engine.numbers[5] = leased;
-        match (Lease { kept, leased }).spend(&policy.bucket(0.0), now, count) {
-            Spending::Undecided(decision) => write_decision(&decision, &mut engine.numbers) | UNDECIDED,
-            Spending::Denied(decision) => write_decision(&decision, &mut engine.numbers),
-            Spending::Granted(decision, left) => {
-                engine.numbers[5] = left;
-                write_decision(&decision, &mut engine.numbers)
-            }
-        }
+        engine.numbers[5] = left;
+        Ok(write_decision(&decision, &mut engine.numbers) | bit)
     })
 }

@@ -1,6 +1,6 @@
 //! Calls on several states: all or nothing, and the shards of one limit that the host keeps.
 
-use crate::engine::{key_of, with};
+use crate::engine::{key_of, status, with};
 use crate::pure::state;
 use alloc::vec::Vec;
 use tidegate_core::{Pool, check_now};
@@ -12,13 +12,11 @@ use wasm_bindgen::prelude::wasm_bindgen;
 #[wasm_bindgen]
 #[must_use]
 pub fn all_stage(limit: u32, length: u32, count: f64, reserve: u32) -> u32 {
-    with(|engine| {
-        if let Err(status) = call(0.0, count, 0) {
-            return status;
-        }
-        let Some(limit) = engine.limits.get(limit as usize) else { return BROKEN };
+    status(|engine| {
+        call(0.0, count, 0)?;
+        let limit = engine.limits.get(limit as usize).ok_or(BROKEN)?;
         engine.staged.push(Member::new(limit, key_of(&engine.key, length), count, reserve != 0));
-        0
+        Ok(0)
     })
 }
 
@@ -34,13 +32,10 @@ pub fn all_clear() {
 #[wasm_bindgen]
 #[must_use]
 pub fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
-    with(|engine| {
+    status(|engine| {
         let staged = core::mem::take(&mut engine.staged);
-        let now = match check_now(now) {
-            Ok(now) => now,
-            Err(error) => return refuse(error),
-        };
-        let Some(table) = engine.tables.get_mut(table as usize) else { return BROKEN };
+        let now = check_now(now).map_err(refuse)?;
+        let table = engine.tables.get_mut(table as usize).ok_or(BROKEN)?;
         let all = table.take_all(&staged, now, takes != 0);
         engine.pool.clear();
         for decision in &all.decisions {
@@ -51,7 +46,7 @@ pub fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
         }
         engine.numbers[0] = all.retry_at.unwrap_or(f64::NAN);
         engine.numbers[1] = engine.pool.as_ptr() as usize as f64;
-        u32::from(all.ok) * OK
+        Ok(u32::from(all.ok) * OK)
     })
 }
 
@@ -70,17 +65,11 @@ pub fn pool_at(states: u32) -> usize {
 #[wasm_bindgen]
 #[must_use]
 pub fn pool_decide(kind: u32, states: u32, now: f64, count: f64, flags: u32) -> u32 {
-    with(|engine| {
-        let (policy, call) = match (policy(kind, &engine.numbers), call(now, count, flags)) {
-            (Ok(policy), Ok(call)) => (policy, call),
-            (Err(status), _) | (_, Err(status)) => return status,
-        };
+    status(|engine| {
+        let (policy, call) = (policy(kind, &engine.numbers)?, call(now, count, flags)?);
         let mut shards = Vec::new();
         for [value, ts] in engine.pool.iter().take(states as usize) {
-            match state(*value, *ts) {
-                Ok(state) => shards.push(state),
-                Err(status) => return status,
-            }
+            shards.push(state(*value, *ts)?);
         }
         let mut pool = Pool::new(&policy, 0.0, &mut shards, call.now);
         let (decision, writes) = match call.op {
@@ -98,6 +87,6 @@ pub fn pool_decide(kind: u32, states: u32, now: f64, count: f64, flags: u32) -> 
                 *place = state.map_or([f64::NAN; 2], |state| [state.value(), state.ts()]);
             }
         }
-        write_decision(&decision, &mut engine.numbers) | (u32::from(writes) * WRITES)
+        Ok(write_decision(&decision, &mut engine.numbers) | (u32::from(writes) * WRITES))
     })
 }
