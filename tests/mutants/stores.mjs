@@ -370,7 +370,8 @@ export const STORES = [
   ),
   of("postgres/executor.ts", ...unit("postgres-deadline"))("? LEAST_REST", "? 0"),
   postgres("fault.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
-  postgres("transport.ts", "faults", "odd-clients")("if (this.#lost >= this.#most) {", "if (false) {"),
+  postgres("transport.ts", "faults", "odd-clients")("out.count >= this.#most", "false"),
+  postgres("transport.ts", "faults", "odd-clients")("if (isProbe) this.#out = { count: 0 };", ""),
 
   listed("stored-keys.ts", 'while (cursor !== "0");', "while (false);"),
   listed("stored-keys.ts", '.replace(/[\\\\*?[\\]^-]/g, "\\\\$&")', ""),

@@ -116,11 +116,8 @@ export class Outages {
     const { answered = !isLate } = Object(error.cause) as Partial<KeyError>;
     if (answered) this.succeeded(name);
     const now = steadyNow();
-    const node = this.#nodes.get(name);
-    // It was no probe, if it was sent as one: the next call is.
-    if (node && !answered) node.probeAt = now;
     // The line of a node that failed covers calls that waited for those that found it.
-    if (node?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
+    if (this.#nodes.get(name)?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
     this.#keyLoggedAt = now;
     this.#report(error, `calls on this key are ${instead}, others only where they fail, too`);
   }
