@@ -12,9 +12,9 @@ const plain = (text) => text.replaceAll(/\u001b\[[0-9;]*m/g, "");
 /** `cargo test` writes one "test result" line for each program. */
 export function cargo(output) {
   const lines = plain(output).matchAll(/^test result: .*?(\d+) passed; (\d+) failed; (\d+) ignored/gm);
-  return [...lines].reduce((sum, [, passed, failed, skipped]) => {
-    return { passed: sum.passed + +passed, failed: sum.failed + +failed, skipped: sum.skipped + +skipped };
-  }, none());
+  return add(
+    Array.from(lines, ([, passed, failed, skipped]) => ({ passed: +passed, failed: +failed, skipped: +skipped })),
+  );
 }
 
 /** nextest writes one summary. A test is skipped that is marked `#[ignore]`. */

@@ -8,7 +8,6 @@ use tidegate_file::{FileError, FileStore};
 use tidegate_table::{All, Call, Limit, Member, SharedTable};
 use tidegate_wire::{FAILED, NUMBERS};
 
-/// The table of the process.
 pub(crate) static TABLE: OnceLock<SharedTable> = OnceLock::new();
 
 /// Where the states are.

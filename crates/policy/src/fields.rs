@@ -99,12 +99,10 @@ impl<'a> Fields<'a> {
         self.entries.iter().copied()
     }
 
-    /// Reports that one of its fields is not as expected.
     pub(crate) fn wrong(&self, field: &str, expected: impl Into<String>, report: &mut Report<'_>) {
         report.wrong(&self.at(field), expected, self.get(field));
     }
 
-    /// The path of one of its fields.
     pub(crate) fn at(&self, field: &str) -> String {
         join(&self.path, field)
     }

@@ -48,10 +48,8 @@ pub(crate) struct Slots {
     keys: Vec<Key>,
 }
 
-/// What makes a key.
 #[derive(Clone, Debug, PartialEq)]
 struct Key {
-    /// The slots of its parts.
     parts: Vec<usize>,
     /// Whether it is the key of a rule, which has a place for a part that a request lacks.
     rule: bool,

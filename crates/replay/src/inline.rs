@@ -5,7 +5,6 @@ use tidegate_core::{Config, FIRST_REQUEST, Kind, NAME_EXPECTS, is_name};
 use tidegate_policy::duration_ms;
 
 const FIELDS: &str = "name, kind, rate, period, capacity, maxReserved and start";
-/// Units of time, in ms.
 const UNITS: [(&str, f64); 7] =
     [("ms", 1.0), ("s", 1e3), ("min", 6e4), ("m", 6e4), ("h", 3.6e6), ("d", 8.64e7), ("w", 6.048e8)];
 

@@ -14,7 +14,6 @@ pub(crate) struct Scope {
     pub(crate) cost: Cost,
 }
 
-/// The cost of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Cost {
     /// Always the same.

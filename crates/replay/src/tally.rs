@@ -16,7 +16,6 @@ const WORST: usize = 10;
 const SECOND: f64 = 1000.0;
 const MINUTE: f64 = 60_000.0;
 
-/// The counts of one limit.
 pub(crate) struct Limited {
     key: Option<usize>,
     /// Whether it applied to a request.

@@ -12,6 +12,16 @@ pub(crate) fn workspace_root() -> Result<PathBuf> {
     Ok(metadata.workspace_root.into_std_path_buf())
 }
 
+pub(crate) fn command() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// What the program prints.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
 /// `RUSTFLAGS`, and that messages of panics name a dependency's file without this machine's folders: the same sources are
 /// then the same bytes on every machine.
 fn without_own_paths() -> Result<String> {
@@ -33,7 +43,7 @@ pub(crate) fn build_cdylib(
     triple: &str,
     variables: &[(&str, &str)],
 ) -> Result<Utf8PathBuf> {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = command();
     cargo.args(["rustc", "--lib", "--crate-type", "cdylib", "--package", package]).args(options);
     cargo.args(["--target", triple, "--message-format", "json-render-diagnostics"]);
     cargo.env("CARGO_ENCODED_RUSTFLAGS", without_own_paths()?);

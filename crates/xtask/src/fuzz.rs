@@ -4,7 +4,7 @@
 //! not build cargo-fuzz. New inputs go to `target/fuzz-corpus`; `--keep` reduces them and the committed ones to the
 //! fewest and smallest with the same coverage.
 
-use crate::cargo::workspace_root;
+use crate::cargo::{command, output, workspace_root};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,8 +98,7 @@ fn targets(root: &Path) -> Result<Vec<String>> {
 
 /// The triple of this machine.
 pub(crate) fn host() -> Result<String> {
-    let version = Command::new("rustc").arg("-vV").output().context("rustc")?;
-    let version = String::from_utf8(version.stdout)?;
+    let version = output(Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV prints no host")?;
     Ok(host.to_owned())
 }
@@ -111,7 +110,7 @@ fn build(root: &Path, names: &[String], sanitizer: Option<&str>) -> Result<PathB
     let mut flags = FLAGS.map(str::to_owned).to_vec();
     flags.extend(sanitizer.map(|sanitizer| format!("-Zsanitizer={sanitizer}")));
     let folder = sanitizer.map_or_else(|| "target".to_owned(), |sanitizer| format!("target/sanitize/{sanitizer}"));
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = command();
     cargo.current_dir(root).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     if sanitizer.is_some() {
         cargo.env("RUSTC_BOOTSTRAP", "1");

@@ -1,13 +1,5 @@
 //! Builds and generates what cargo alone cannot.
 //!
-//! ```text
-//! cargo run -p tidegate-xtask -- wasm <folder>     the modules with their glue, and all that `bounds` writes
-//! cargo run -p tidegate-xtask -- replay <folder>   the replay of logs: its module, glue and types
-//! cargo run -p tidegate-xtask -- bounds <folder>   bounds.ts, wire.ts and policy.schema.json
-//! cargo run -p tidegate-xtask -- fuzz [target …]   every target of tests/fuzz (or these), 10 s each; --seconds, --keep
-//! cargo run -p tidegate-xtask -- sanitize [what]   fuzz, addon, threads: memory errors and races; all three by default
-//! ```
-//!
 //! Every task can be repeated: cargo builds only changes, and unchanged files are not rewritten.
 
 mod bounds;
@@ -28,9 +20,12 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo run -p tidegate-xtask -- wasm|replay|bounds [folder]
-       cargo run -p tidegate-xtask -- fuzz [target …] [--seconds n] [--keep]
-       cargo run -p tidegate-xtask -- sanitize [fuzz|addon|threads]";
+const USAGE: &str = "usage: cargo run -p tidegate-xtask -- <task>
+  wasm [folder]      the modules with their glue, and all that `bounds` writes
+  replay [folder]    the replay of logs: its module, glue and types
+  bounds [folder]    bounds.ts, wire.ts and policy.schema.json
+  fuzz [target …] [--seconds n] [--seed n] [--keep]   every target of tests/fuzz (or these), 10 s each
+  sanitize [fuzz|addon|threads]   memory errors and races; all three by default";
 
 fn main() -> ExitCode {
     match run() {

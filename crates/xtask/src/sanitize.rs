@@ -3,11 +3,11 @@
 //! With the stable toolchain, whose unstable flags `RUSTC_BOOTSTRAP` unlocks. ThreadSanitizer needs a standard library
 //! that it instruments too: `rustup component add rust-src`. The C code of LMDB is not instrumented.
 
-use crate::cargo::{build_cdylib, workspace_root};
+use crate::cargo::{build_cdylib, command, output, workspace_root};
 use crate::fuzz;
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 pub(crate) fn run(mut words: impl Iterator<Item = String>) -> Result<()> {
@@ -44,7 +44,9 @@ fn addon(root: &Path) -> Result<()> {
     let place = root.join("target/sanitize/addon");
     let _ = fs::remove_dir_all(&place);
     let package = place.join("tidegate");
-    copy(&root.join("npm/tidegate/dist"), &package.join("dist")).context("run npm run build before")?;
+    fs::create_dir_all(&package)?;
+    let built = root.join("npm/tidegate/dist");
+    succeed(Command::new("cp").arg("-r").args([&built, &package])).context("run npm run build before")?;
     fs::copy(root.join("npm/tidegate/package.json"), package.join("package.json"))?;
     let platform = output(Command::new("node").args([
         "-p",
@@ -75,28 +77,9 @@ fn addon(root: &Path) -> Result<()> {
 
 fn threads(root: &Path) -> Result<()> {
     let host = fuzz::host()?;
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = command();
     cargo.current_dir(root).env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=thread");
     cargo.args(["test", "-Zbuild-std", "--package", "tidegate-table", "--test", "shared"]);
     succeed(cargo.args(["--target", &host, "--target-dir", "target/sanitize/thread"]))
         .context("a race; or no sources of the standard library: rustup component add rust-src")
-}
-
-fn output(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("{command:?}"))?;
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
-}
-
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| format!("{}", from.display()))? {
-        let path: PathBuf = entry?.path();
-        let into = to.join(path.file_name().context("a name")?);
-        if path.is_dir() {
-            copy(&path, &into)?;
-        } else {
-            fs::copy(&path, &into)?;
-        }
-    }
-    Ok(())
 }

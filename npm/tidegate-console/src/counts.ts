@@ -115,7 +115,6 @@ export class Counts {
     this.#minutes = Array.from({ length: MINUTES }, () => ({ minute: Number.NaN, summary: new Summary(ROOM) }));
   }
 
-  /** The observer. */
   readonly add = ({ operation, name, key, count, decision: enforced, all }: DecisionEvent): void => {
     if (!TAKES.has(operation)) return;
     // Nothing was taken, and not because of this limit.

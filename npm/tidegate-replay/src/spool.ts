@@ -25,7 +25,6 @@ function openUnnamed(): number {
   return file;
 }
 
-/** A spool in a temporary file, and what closes it. */
 export function temporaryFile(): Spool & { close(): void } {
   const file = attempt(openUnnamed);
   return {

@@ -8,7 +8,6 @@ import type { Console } from "tidegate-console";
 /** The limiter with counts, and the page. */
 export type Mounted = Console<string, Store>;
 
-/** Makes the console of policies. */
 export type MakeConsole = <R>(policies: Policies<R, Store>) => Mounted;
 
 const hash = (text: string): Buffer => createHash("sha256").update(text).digest();

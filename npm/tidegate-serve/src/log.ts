@@ -10,7 +10,6 @@ export interface Log {
   error(event: string, fields?: Fields): void;
 }
 
-/** A log that writes its lines with this function. */
 export function jsonLines(write: (line: string) => void): Log {
   const at =
     (level: string) =>

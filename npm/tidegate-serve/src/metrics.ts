@@ -59,9 +59,7 @@ function meterOn(registry: Registry): MeterLike {
 }
 
 export interface Metrics {
-  /** Counts a decision. */
   readonly observer: (event: DecisionEvent) => void;
-  /** Counts a reload of the policies. */
   reloaded(ok: boolean): void;
   /** Counts a response. */
   answered(route: string, status: number): void;

@@ -52,7 +52,6 @@ interface PolicySettings {
   readonly log: Log;
   /** Makes the console, where there is one. */
   readonly makeConsole: MakeConsole | undefined;
-  /** Called with each decision. */
   readonly observer: (event: DecisionEvent) => void;
   /** Why the store's client has no connection, where that is so. */
   readonly connectionError: () => unknown;

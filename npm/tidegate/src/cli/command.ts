@@ -9,13 +9,10 @@ export const EXIT = { fine: 0, found: 1, usage: 2 } as const;
 
 /** What a command reads and writes; tests pass their own. */
 export interface Terminal {
-  /** Writes a line to the standard output. */
   out(line: string): void;
-  /** Writes a line to the standard error. */
   err(line: string): void;
   /** The text of a file, of the standard input where the path is `-`. */
   read(path: string): string;
-  /** Whether the path exists. */
   exists(path: string | URL): boolean;
   /** Epoch ms. */
   now(): number;

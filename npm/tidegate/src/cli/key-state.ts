@@ -5,7 +5,6 @@ import type { KeyValues } from "../policies/target.ts";
 
 /** The state of one key. Times are epoch ms of the store's clock. */
 interface KeyState {
-  /** The limit's name. */
   readonly name: string;
   /** As it was given; absent for a limit that all share. */
   readonly key?: KeyValues | undefined;

@@ -26,7 +26,6 @@ const MOST_LIMITS = 100;
  */
 export class Restraint implements Pace, Places {
   readonly #slowBelow: number;
-  /** The places that the servers share. */
   readonly #shared: Places | undefined;
   readonly #low: Map<string, Low> = new Map();
   /** The sizes of limits; where the server does not report one, the most that was left. */

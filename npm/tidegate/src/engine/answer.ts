@@ -7,7 +7,6 @@ import { INPUT_ERROR, NUMBERS, OK, REASON_SHIFT, REASONS, RESERVED, STATUS_AT } 
 /** In the order of `tidegate_core::Field`, as the table's rows are. */
 const FIELDS = Object.keys(EXPECTS) as Field[];
 
-/** The decision of a status word and its numbers. */
 export function decisionOf(status: number, numbers: Float64Array, policy: Policy, now: number): Decision {
   const retryAt = numbers[3] as number;
   const waits = !Number.isNaN(retryAt);

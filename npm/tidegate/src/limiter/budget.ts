@@ -52,7 +52,6 @@ export interface Spending {
   readonly decided: AllDecision;
 }
 
-/** The outcome. */
 export type Spent<T> =
   | { readonly ok: true; readonly value: T; readonly used: number; readonly decided: AllDecision }
   | { readonly ok: false; readonly decided: AllDecision };

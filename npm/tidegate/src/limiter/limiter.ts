@@ -47,7 +47,6 @@ import type { Batching, Fast, InMemory } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
 import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
 
-/** The limits of these configs, by name. */
 function limitsOf(configs: Readonly<Record<string, Config>>): ReadonlyMap<string, Limit> {
   const expected = "an object of limits by name";
   checkObject("limits", configs, expected);
@@ -315,7 +314,6 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     return this.#now === undefined ? undefined : checkNow(this.#now());
   }
 
-  /** The limit of this name, or of the call's own config. */
   #limit(name: string, config: Config | undefined): Limit {
     const limit = config === undefined ? this.#limits.get(name) : callLimit(name, config);
     if (limit === undefined) throw unknownName(name, this.names);

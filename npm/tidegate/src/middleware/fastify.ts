@@ -93,7 +93,6 @@ export function rateLimit<N extends string>(limiter: Limiter<N>, options: Fastif
   };
 }
 
-/** A request of Fastify and its reply. */
 class Exchange implements NodeExchange<FastifyRequest> {
   readonly request: AnyRequest;
   readonly incoming: Incoming;

@@ -128,7 +128,6 @@ export type Taken = LimitRequest<string> | readonly LimitRequest<string>[];
 
 export const isOne = (taken: Taken): taken is LimitRequest<string> => !Array.isArray(taken);
 
-/** Chooses what a request takes. */
 export type Choose<R> = (request: R, incoming: Incoming) => Pending<Taken>;
 
 /** Checks the rules in the options once, and returns the function that chooses what a request takes. */

@@ -83,7 +83,6 @@ function choice(rule: CheckedRule, { config, grantable }: CheckedLimit, block: E
 export interface CompiledRule {
   readonly name: string;
   readonly limitKeys: readonly string[];
-  /** A descriptor of it that reads claims. */
   readonly claims: Descriptor | undefined;
   readonly tiers: readonly string[];
   readonly shadow: boolean;

@@ -247,7 +247,6 @@ class Spread {
     return { states: steps.map((step) => this.#after(step, op, count)), now: latest(steps) };
   }
 
-  /** Reads these shards. */
   #look(shards: readonly number[]): Promise<Step[]> {
     return Promise.all(shards.map((shard) => this.#step("check", shard, 0)));
   }

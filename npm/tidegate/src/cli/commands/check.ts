@@ -24,7 +24,6 @@ interface Finding {
   readonly problems: readonly PolicyProblem[];
 }
 
-/** `tidegate check`. */
 export const check: Command = {
   name: "check",
   summary: "check policy documents, and print every mistake in them",

@@ -239,7 +239,6 @@ async function run(args: Arguments, terminal: Terminal): Promise<number> {
 
 const TEXTS = ["store", "count", "rows", "every", "prefix", "schema", "policy", "tier", ...LIMIT_OPTIONS];
 
-/** `tidegate top`. */
 export const top: Command = {
   name: "top",
   summary: "list the keys that are denied longest, live",

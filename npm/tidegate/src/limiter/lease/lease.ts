@@ -211,7 +211,6 @@ export class Lease {
   }
 }
 
-/** The decision on a lease. */
 export interface LeaseDecision {
   readonly decision: Decision;
   /** Leased tokens that are left. */
@@ -239,7 +238,6 @@ export interface WaitingRequest {
 
 export class WaitingRequests {
   readonly #all = new Set<WaitingRequest>();
-  /** The sum of their tokens. */
   tokens = 0;
   /** The largest request since the queue was empty. */
   most = 0;

@@ -83,7 +83,6 @@ export class RefilledLease extends Lease {
     return turn;
   }
 
-  /** Decides on these waiting requests without the store. */
   #decideWithout(error: unknown, waiting: readonly WaitingRequest[]): void {
     const { limit, key } = this;
     const { resilient, time } = this.#lender;

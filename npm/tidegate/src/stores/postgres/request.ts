@@ -34,7 +34,6 @@ export class PendingRequest {
   readonly takes: boolean;
   /** Whether it reads one row and writes nothing. */
   readonly reads: boolean;
-  /** Whether it has made a row. */
   created = false;
   /** Whether nothing but this process has delayed it: it was made when no statement was out, and was not sent yet. */
   undelayed = false;

@@ -202,7 +202,6 @@ function repeat(pending: PendingRequest, states: Stored[], rows: ReadonlyMap<str
   pending.resolve(pending.isJoint ? combined(decisions, now) : (decisions[0] as Decision));
 }
 
-/** Reads rows. */
 export function readRows(batch: readonly PendingRequest[]): FunctionCall {
   const { ids, read } = rowsOf(batch);
   return {

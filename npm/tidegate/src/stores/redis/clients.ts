@@ -23,7 +23,6 @@ export interface GlideLike {
   invokeScript(...args: never[]): Promise<unknown>;
 }
 
-/** `Bun.RedisClient`. */
 export interface BunRedisLike {
   send(command: string, args: string[]): Promise<unknown>;
   connect(): Promise<unknown>;
@@ -123,7 +122,6 @@ interface Emitter {
 /** Waits under way: all stores of one client share its listeners, of which Node.js warns when there are more than ten. */
 const waits = new WeakMap<Emitter, Promise<void>>();
 
-/** Ends at the first of these events. */
 function firstOf(client: Emitter, events: readonly string[]): Promise<void> {
   let wait = waits.get(client);
   if (wait === undefined) {

@@ -17,7 +17,6 @@ export class Trips {
     return Math.min(...this.#times);
   }
 
-  /** One that was sent then has ended. */
   add(sent: number): void {
     const now = performance.now();
     const ms = now - sent;
