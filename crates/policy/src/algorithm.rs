@@ -139,14 +139,10 @@ fn rate(fields: &Fields<'_>, per_second: Option<&str>, report: &mut Report<'_>) 
 fn period(fields: &Fields<'_>, per_second: Option<&str>, report: &mut Report<'_>) -> Option<f64> {
     match (per_second, fields.get("period")) {
         (Some(alias), Some(_)) if fields.get("rate").is_none() => {
-            fields.wrong("period", format!("absent where `{alias}` is given: its period is 1000 ms"), report);
-            None
+            fields.refuse("period", format!("absent where `{alias}` is given: its period is 1000 ms"), report)
         }
         (Some(_), None) => Some(SECOND),
-        (None, None) => {
-            fields.wrong("period", expects(Field::Period), report);
-            None
-        }
+        (None, None) => fields.refuse("period", expects(Field::Period), report),
         _ => number(fields, Field::Period, report),
     }
 }

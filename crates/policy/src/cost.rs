@@ -64,10 +64,7 @@ fn tokens(tree: Option<&Tree>, path: &str, bounds: &Bounds, otherwise: f64, repo
 }
 
 fn source(tree: Option<&Tree>, path: &str, report: &mut Report<'_>) -> Option<Descriptor> {
-    let Some(Tree::Text(text)) = tree else {
-        report.wrong(path, EXPECTS, tree);
-        return None;
-    };
+    let Some(Tree::Text(text)) = tree else { return report.refuse(path, EXPECTS, tree) };
     let found = Descriptor::parse(text).filter(|found| matches!(found.source, Source::Header | Source::Query));
     if found.is_none() && text != "fixed" {
         report.add(path, EXPECTS.into(), quoted(text), None);

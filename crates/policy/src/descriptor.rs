@@ -54,10 +54,7 @@ impl Descriptor {
 
     /// The descriptor at `path`; `None` where it is wrong, which is reported.
     pub(crate) fn read(tree: Option<&Tree>, path: &str, report: &mut Report<'_>) -> Option<Descriptor> {
-        let Some(Tree::Text(text)) = tree else {
-            report.wrong(path, EXPECTS, tree);
-            return None;
-        };
+        let Some(Tree::Text(text)) = tree else { return report.refuse(path, EXPECTS, tree) };
         let found = Descriptor::parse(text);
         if found.is_none() {
             report.add(path, EXPECTS.into(), crate::tree::quoted(text), hint(text));

@@ -94,16 +94,10 @@ impl OnStoreError {
                 let fields = Fields::read(Some(tree), "onStoreError", &[LOCAL], "it", report)?;
                 match fields.get(LOCAL) {
                     Some(Tree::Number(local)) if *local > 0.0 && *local <= 1.0 => Some(OnStoreError::Local(*local)),
-                    _ => {
-                        fields.wrong(LOCAL, "a fraction above 0 and up to 1", report);
-                        None
-                    }
+                    _ => fields.refuse(LOCAL, "a fraction above 0 and up to 1", report),
                 }
             }
-            other => {
-                report.wrong("onStoreError", expected, Some(other));
-                None
-            }
+            other => report.refuse("onStoreError", expected, Some(other)),
         }
     }
 }
@@ -113,10 +107,7 @@ impl Block {
         let fields = Fields::read(Some(tree), "block", &BLOCK, "a block", report)?;
         let after = match fields.get("after") {
             Some(Tree::Number(after)) if (1.0..=MAX_AFTER).contains(after) && after.fract() == 0.0 => Some(*after),
-            _ => {
-                fields.wrong("after", format!("an integer from 1 to {}", shown(MAX_AFTER)), report);
-                None
-            }
+            _ => fields.refuse("after", format!("an integer from 1 to {}", shown(MAX_AFTER)), report),
         };
         let several = format!("a length, or an array of 1 to {MAX_LENGTHS} of them");
         let lengths = match fields.get("for") {
@@ -130,10 +121,7 @@ impl Block {
                 None
             }
             Some(one) => length(one, &fields.at("for"), report).map(|ms| vec![ms]),
-            None => {
-                fields.wrong("for", several, report);
-                None
-            }
+            None => fields.refuse("for", several, report),
         };
         let within = fields.get("within").map_or(Some(DAY), |tree| length(tree, &fields.at("within"), report));
         Some(Block { after: after?, lengths: lengths?, within: within? })

@@ -51,10 +51,7 @@ impl<'a> Fields<'a> {
 
     /// The object at `path`, with any field names.
     pub(crate) fn open(tree: Option<&'a Tree>, path: &str, expected: &str, report: &mut Report<'_>) -> Option<Self> {
-        let Some(Tree::Map(map)) = tree else {
-            report.wrong(path, expected, tree);
-            return None;
-        };
+        let Some(Tree::Map(map)) = tree else { return report.refuse(path, expected, tree) };
         if map.len() > MAX_FIELDS {
             report.add(
                 path,
@@ -101,6 +98,11 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn wrong(&self, field: &str, expected: impl Into<String>, report: &mut Report<'_>) {
         report.wrong(&self.at(field), expected, self.get(field));
+    }
+
+    pub(crate) fn refuse<T>(&self, field: &str, expected: impl Into<String>, report: &mut Report<'_>) -> Option<T> {
+        self.wrong(field, expected, report);
+        None
     }
 
     pub(crate) fn at(&self, field: &str) -> String {

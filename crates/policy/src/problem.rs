@@ -98,6 +98,12 @@ impl<'a> Report<'a> {
         self.add(path, expected.into(), got.map_or_else(|| "nothing".into(), Tree::shown), None);
     }
 
+    /// Reports it, in place of what the field would be.
+    pub(crate) fn refuse<T>(&mut self, path: &str, expected: impl Into<String>, got: Option<&Tree>) -> Option<T> {
+        self.wrong(path, expected, got);
+        None
+    }
+
     pub(crate) fn add(&mut self, path: &str, expected: String, got: String, hint: Option<String>) {
         if !self.is_full() {
             self.found.listed.push(problem(&self.part, path, expected, got, hint));

@@ -136,10 +136,7 @@ impl Rule {
 fn name(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<String> {
     match tree {
         Some(Tree::Text(text)) if is_name(text) => Some(text.clone()),
-        other => {
-            report.wrong("name", NAME_EXPECTS, other);
-            None
-        }
+        other => report.refuse("name", NAME_EXPECTS, other),
     }
 }
 
