@@ -11,12 +11,17 @@ import { tables } from "./rules/tables.ts";
 import { updates } from "./rules/updates.ts";
 import { wording } from "./rules/wording.ts";
 import { words } from "./rules/words.ts";
-import { changed, tree } from "./tree.ts";
+import { bytes, changed, tree } from "./tree.ts";
 
 const files = tree();
 
 test("there is a tree to look at", () => {
   expect(files.size).toBeGreaterThan(500);
+});
+
+test("no file of a test's run is in git: each has at most 1 MB, and a path that Windows has too", () => {
+  const odd = [...bytes()].filter(([path, size]) => size > 1_000_000 || /[\\:*?"<>|]/.test(path));
+  expect(odd).toEqual([]);
 });
 
 describe.each([

@@ -1,6 +1,6 @@
 /** The text of every file that is in git, or will be, by path. */
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -20,16 +20,21 @@ const TEXT = /\.(rs|toml|ts|tsx|mts|js|mjs|jsx|cjs|json|jsonc|md|lua|sql|css|htm
 /** Written by tools, and not read line by line. */
 const BY_TOOLS = /(^|\/)(package-lock\.json|Cargo\.lock)$|^tests\/vectors\/|^tests\/bench\/results\.json$/;
 
-export function tree(): Tree {
+/** The bytes of every file that is in git, or will be, by path. */
+export function bytes(): ReadonlyMap<string, number> {
   const args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
   const paths = execFileSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 26 }).split("\0");
-  const files = new Map<string, string>();
-  for (const path of new Set(paths)) {
-    if (!TEXT.test(path) || BY_TOOLS.test(path)) continue;
-    const file = join(root, path);
-    if (existsSync(file) && statSync(file).isFile()) files.set(path, readFileSync(file, "utf8"));
+  const found = new Map<string, number>();
+  for (const path of paths) {
+    const stats = statSync(join(root, path), { throwIfNoEntry: false });
+    if (stats?.isFile() === true) found.set(path, stats.size);
   }
-  return files;
+  return found;
+}
+
+export function tree(): Tree {
+  const paths = [...bytes().keys()].filter((path) => TEXT.test(path) && !BY_TOOLS.test(path));
+  return new Map(paths.map((path) => [path, readFileSync(join(root, path), "utf8")]));
 }
 
 /** The tree with some files changed. */
