@@ -190,7 +190,9 @@ describe("a server that fails", () => {
     const pool = fixture.pool();
     let gone = false;
     let unanswered = 0;
+    let error: Error | undefined;
     const query = (text: string, values?: unknown[]): Promise<unknown> => {
+      if (error !== undefined) return Promise.reject(error);
       if (!gone) return pool.query(text, values);
       unanswered++;
       return new Promise(() => {});
@@ -208,7 +210,10 @@ describe("a server that fails", () => {
     await Promise.all([calls("k"), wait(50).then(() => calls("other"))]);
     expect(unanswered).toBeLessThanOrEqual(8 + Math.ceil((performance.now() - began) / 1000));
     gone = false;
-    await expect.poll(() => decides(store, limit), { timeout: PATIENCE }).toBe(true);
+    error = Object.assign(new Error("the server's own error"), { code: "XX000", severity: "ERROR" });
+    const reason = () => store.decide(take(limit, "k")).catch(String);
+    await expect.poll(reason, { timeout: PATIENCE }).toContain("the server's own error");
+    error = undefined;
     // What never settles is no reason to send only one statement a second from then on.
     for (let i = 0; i < 20; i++) await store.decide(take(limit, "k"));
   });

@@ -119,12 +119,13 @@ export class Transport {
     };
     const sent = this.#send(makeInTime, this.#timeout);
     out.count++;
-    const replied = (): void => void out.count--;
-    sent.reply.then(replied, replied);
-    const reply = await this.#inTime(sent, last() - begun);
-    // The server is back. A client may never settle what it sent to the one that was gone.
-    if (isProbe) this.#out = { count: 0 };
-    return reply;
+    const settled = (): void => {
+      out.count--;
+      // The server is back, with an error too. A client may never settle what it sent to the one that was gone.
+      if (isProbe) this.#out = { count: 0 };
+    };
+    sent.reply.then(settled, settled);
+    return this.#inTime(sent, last() - begun);
   }
 
   /** The reply. Rejects at the timeout, and shortly before the deadline, in `rest` ms, where it was not sent by then. */
