@@ -190,6 +190,16 @@ describe("a store", () => {
       `${SQLITE}an object with prepare, exec`,
     ],
     [
+      "SQLite: a database of node-sqlite3-wasm, whose statements drop all values but the first",
+      () => sqlite(any({ prepare: () => ({ all: (a: string) => [{ a, b: null }] }), all() {}, run() {} })),
+      `${SQLITE}an object with prepare, all, run`,
+    ],
+    [
+      "SQLite: a database whose statements are promises, with a `batch` as D1 has it",
+      () => sqlite(any({ prepare: () => Promise.reject(new Error("handled")), batch() {} })),
+      `${SQLITE}an object with prepare, batch`,
+    ],
+    [
       "SQLite: 3.37, as better-sqlite3 7.4 has it",
       () => sqlite(any({ prepare: thrower('near ">>": syntax error') })),
       '`client` must be on SQLite 3.38 or newer; got an older one (near ">>": syntax error)',

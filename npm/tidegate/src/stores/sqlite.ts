@@ -129,10 +129,8 @@ const NO_BINDING = "undefined; if it is a binding to D1, add it to `d1_databases
 
 /** The connection through this client; throws where the client is not supported. */
 function connectionTo(client: SqliteLike): Connection {
-  const { execute, all, run, prepare, batch, each, escapeId, transactional, $client } = Object(client) as Record<
-    string,
-    unknown
-  >;
+  const given = Object(client) as Record<string, unknown>;
+  const { execute, all, iterate, prepare, batch, each, escapeId, transactional, $client } = given;
   const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client, Turso or Cloudflare D1";
   // mysql2, mariadb and some databases of Drizzle have an `execute` of their own.
   if (typeof escapeId === "function") {
@@ -150,7 +148,7 @@ function connectionTo(client: SqliteLike): Connection {
       run: async (sql, args) => (await libSql.execute({ sql, args })).rowsAffected,
     };
   }
-  if (typeof all === "function" && typeof run === "function" && typeof prepare === "function" && each === undefined) {
+  if (typeof all === "function" && typeof iterate === "function") {
     const turso = client as TursoConnection;
     return {
       all: (sql, values) => turso.all(sql, ...values),
@@ -196,22 +194,21 @@ function connectionTo(client: SqliteLike): Connection {
 }
 
 interface Preparing {
-  prepare(sql: string): { all?(): unknown; bind?: unknown; get?: unknown };
+  prepare(sql: string): { all?(...values: string[]): unknown; bind?: unknown; get?: unknown };
 }
 
 /**
- * Whether its statements are D1's, or return rows synchronously: those of `libsql/promise` and of Turso's packages
- * return promises. Throws where SQLite is too old. D1 sends nothing for it.
+ * Whether its statements are D1's, or take several values and return rows synchronously: those of `libsql/promise` return
+ * promises, and those of node-sqlite3-wasm drop all values but the first. Throws where SQLite is too old. D1 sends nothing
+ * for it.
  */
 function canPrepare(client: Preparing, isD1: boolean): boolean {
   try {
-    const statement = client.prepare("SELECT json_array(1) ->> 0");
-    // A statement of Turso's packages has `get` besides.
-    if (isD1 && typeof statement.bind === "function" && statement.get === undefined) return true;
-    const rows = statement.all?.();
-    if (!isD1 && Array.isArray(rows)) return true;
+    const statement = client.prepare("SELECT json_array(?) ->> 0 AS a, ? AS b");
+    const rows = isD1 ? undefined : statement.all?.("a", "b");
     Promise.resolve(rows ?? statement).catch(() => {});
-    return false;
+    if (isD1) return typeof statement.bind === "function" && statement.get === undefined;
+    return Array.isArray(rows) && Object.values(Object(rows[0])).join("") === "ab";
   } catch (error) {
     const message = messageOf(error);
     // It may be busy, or not open as yet: then the first call decides.
