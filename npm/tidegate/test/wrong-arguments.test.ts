@@ -99,7 +99,7 @@ const CALLS: Record<string, () => unknown[]> = {
   semaphore: () => [1],
   singleFlight: () => [none, {}],
   spend: () => [limits(), { limits: ["api"], estimate: 1 }, async () => 1],
-  sqlite: () => [{ prepare: () => ({ all: () => [], run: none }) }, {}],
+  sqlite: () => [{ prepare: () => ({ all: (...values: string[]) => [values], run: none }) }, {}],
   statusOf: () => [denied, {}],
   throttle: () => [none, bucket, {}],
   throttlerStorage: () => [{}],
