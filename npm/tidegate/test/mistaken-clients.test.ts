@@ -30,8 +30,8 @@ const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 
 describe("a store", () => {
   const REDIS =
-    "`client` must be a Redis client: ioredis (`Redis` or `Cluster`), node-redis 5 or newer (a client, pool, cluster or " +
-    "sentinel), Valkey GLIDE, `Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`; got ";
+    "`client` must be a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client of 4 or newer; of 5, also a pool, cluster " +
+    "or sentinel), Valkey GLIDE, `Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`; got ";
   const POSTGRES = "`client` must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got ";
   const dataSource = { options: { type: "mysql" }, createQueryRunner() {} };
   const ON_MYSQL = `${POSTGRES}one on "mysql"; pass that database's own client to its own store`;

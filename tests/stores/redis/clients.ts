@@ -3,6 +3,7 @@
 import { GlideClient, GlideClusterClient } from "@valkey/valkey-glide";
 import { Cluster, Redis } from "ioredis";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
+import { createClient as createClient4 } from "redis-4";
 import type { RedisLike, RestRedisLike } from "tidegate/redis";
 
 /** A client as REST ones are: two methods, arguments in arrays, answers as text. It speaks to a real server. */
@@ -46,6 +47,11 @@ export const single: Readonly<Record<string, (port: number) => Promise<Open>>> =
     const client = quiet(createClientPool({ socket: { host: "127.0.0.1", port } }));
     await client.connect();
     return { client, close: () => client.destroy() };
+  },
+  "node-redis 4 client": async (port) => {
+    const client = quiet(createClient4({ socket: { host: "127.0.0.1", port } }));
+    await client.connect();
+    return { client, close: () => void client.disconnect() };
   },
   "Valkey GLIDE": async (port) => {
     const client = await GlideClient.createClient({ addresses: [{ host: "127.0.0.1", port }], ...unhurried });

@@ -76,7 +76,7 @@ async function nothingTwice(subject: Subject, granted: number, unknown: number) 
   expect(taken).toBeLessThan(granted + unknown + 0.5);
 }
 
-const shapes = (["ioredis Redis", "node-redis client"] as const).map(
+const shapes = (["ioredis Redis", "node-redis client", "node-redis 4 client"] as const).map(
   (name) => [name, single[name] as (port: number) => Promise<Open>] as const,
 );
 

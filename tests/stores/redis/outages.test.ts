@@ -2,6 +2,7 @@
 import type { EventEmitter } from "node:events";
 import { Redis } from "ioredis";
 import { createClient, createClientPool, createCluster } from "redis";
+import { createClient as createClient4 } from "redis-4";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits } from "tidegate";
 import { redis, type RestRedisLike } from "tidegate/redis";
@@ -185,6 +186,7 @@ test("an error of ioredis on a connection that works does not have one of the ti
 
 test.each([
   ["a client", () => createClient()],
+  ["a client of version 4", () => createClient4()],
   ["a pool", () => createClientPool()],
   ["a cluster", () => createCluster({ rootNodes: [] })],
 ])("%s of node-redis that is not connected: the error names the call that connects it", async (_, make) => {
@@ -209,6 +211,12 @@ describe("a first call while the client connects", () => {
       client.on("error", () => {});
       void client.connect().catch(() => {});
       return { client, close: () => client.destroy() };
+    },
+    "node-redis 4": (port) => {
+      const client = createClient4({ socket: { host: "127.0.0.1", port } });
+      client.on("error", () => {});
+      void client.connect().catch(() => {});
+      return { client, close: () => void client.disconnect().catch(() => {}) };
     },
   };
 

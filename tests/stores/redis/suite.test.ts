@@ -1,5 +1,7 @@
 /** The contract of a store, through every shape of client. */
 import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { createClient as createClient4, createCluster as createCluster4 } from "redis-4";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { Limit } from "tidegate/store";
@@ -135,8 +137,11 @@ describe("a client that would not work is refused when the store is made", () =>
   test.each([
     ["an object", {}],
     ["node-redis 3, which replies by callbacks", { evalsha() {}, eval() {}, internal_send_command() {} }],
-    ["node-redis 4, which has no type mapping", { evalSha() {}, eval() {}, sendCommand() {} }],
-    ["node-redis 4 in its legacy mode, which replies by callbacks", { evalsha() {}, eval() {}, evalSha() {} }],
+    ["node-redis 4 in its legacy mode, which replies by callbacks", createClient4({ legacyMode: true })],
+    ["a cluster of node-redis 4, which sends a script to any server", createCluster4({ rootNodes: [{}] })],
+    ["a transaction of node-redis 4", createClient4().multi()],
+    ["a legacy client of node-redis, which replies by callbacks", createClient().legacy()],
+    ["a transaction of node-redis", createClient().multi()],
     ["a pipeline of ioredis", new Redis({ lazyConnect: true }).pipeline()],
     ["Memcached's", { get() {}, set() {}, send() {}, connect() {} }],
   ])("%s", (_, client) => {

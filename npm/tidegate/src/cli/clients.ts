@@ -24,7 +24,7 @@ interface NodeRedis {
     Connecting & {
       destroy?(): void;
       disconnect(): Promise<void>;
-      withTypeMapping?: unknown;
+      readonly isOpen?: boolean;
       end?(flush: boolean): void;
     };
 }
@@ -93,10 +93,10 @@ async function redis(url: string): Promise<Connection<RedisLike>> {
   const nodeRedis = await installed<NodeRedis>("redis");
   if (nodeRedis === undefined) throw absent("ioredis", "redis");
   const client = nodeRedis.createClient({ url, socket: { reconnectStrategy: false } });
-  if (client.withTypeMapping === undefined) {
+  if (client.isOpen === undefined) {
     // Version 3 connects by itself.
     client.end?.(true);
-    throw new UsageError(`redis is older than version 5 in ${process.cwd()}: run npm install redis@latest`);
+    throw new UsageError(`redis is older than version 4 in ${process.cwd()}: run npm install redis@latest`);
   }
   return connected("redis", url, client, () => (client.destroy === undefined ? client.disconnect() : client.destroy()));
 }

@@ -249,7 +249,7 @@ function readOptions(options: RedisOptions): Options {
 
 /**
  * A store on your client: ioredis (`Redis`, with Sentinel too, or `Cluster`), node-redis (a client, pool, cluster or
- * sentinel), Valkey GLIDE or `Bun.RedisClient`. Or a REST client with `eval` and `evalsha` (Upstash, Vercel KV).
+ * sentinel; of version 4 a client), Valkey GLIDE or `Bun.RedisClient`. Or a REST client with `eval` and `evalsha` (Upstash, Vercel KV).
  *
  * ```ts
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store: redis(new Redis()) });

@@ -116,7 +116,7 @@ test("node-redis 3, which connects by itself, is refused and closed", async () =
     "redis",
     "exports.ended = []; exports.createClient = () => ({ end: (flush) => exports.ended.push(flush) });",
   );
-  await expect(clients.redis("redis://localhost")).rejects.toThrow("redis is older than version 5 in ");
+  await expect(clients.redis("redis://localhost")).rejects.toThrow("redis is older than version 4 in ");
   expect(createRequire(join(process.cwd(), "package.json"))("redis").ended).toEqual([true]);
 });
 

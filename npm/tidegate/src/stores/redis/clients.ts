@@ -14,7 +14,9 @@ export interface IoredisLike {
 export interface NodeRedisLike {
   evalSha(sha: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
-  withTypeMapping(mapping: Record<number, unknown>): unknown;
+  readonly isOpen: boolean;
+  /** Absent in version 4. */
+  withTypeMapping?(mapping: Record<number, unknown>): unknown;
 }
 
 /** Valkey GLIDE: `GlideClient` or `GlideClusterClient`. */
@@ -57,8 +59,8 @@ export interface Link {
 }
 
 const CLIENTS =
-  "a Redis client: ioredis (`Redis` or `Cluster`), node-redis 5 or newer (a client, pool, cluster or sentinel), Valkey GLIDE, " +
-  "`Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`";
+  "a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client of 4 or newer; of 5, also a pool, " +
+  "cluster or sentinel), Valkey GLIDE, `Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`";
 
 /** How to run a script on this client. Throws where the client is not supported. */
 export function linkTo(client: RedisLike): Link {
@@ -70,7 +72,9 @@ export function linkTo(client: RedisLike): Link {
     masterOf: () => undefined,
     keyPrefix: keyPrefixIn(at["options"]) ?? keyPrefixIn(at["_options"]) ?? "",
   } as const;
-  if (has("evalSha", "eval", "withTypeMapping")) return nodeRedis(client as NodeRedisLike, server);
+  // Version 4 in its legacy mode, which has `evalsha` too, replies by callbacks, and its cluster sends a script to any server.
+  const isNodeRedis4 = "isOpen" in at && !has("evalsha") && !("slots" in at);
+  if (has("evalSha", "eval") && (has("withTypeMapping") || isNodeRedis4)) return nodeRedis(client as NodeRedis, server);
   const isPipeline = at["isPipeline"] === true;
   if (has("evalshaBuffer", "evalBuffer") && !isPipeline) return ioredis(client as unknown as Ioredis, server);
   if (has("customCommand", "invokeScript")) {
@@ -92,14 +96,16 @@ export function linkTo(client: RedisLike): Link {
   if (requester !== undefined) {
     return { ...server, form: "text", keyPrefix: "", run: sending(commandSender(requester)) };
   }
-  // node-redis 3, and 4 in its legacy mode, answer by callbacks; a pipeline of ioredis does when it is executed.
+  // Versions of node-redis that reply by callbacks; a pipeline of ioredis replies when it is executed.
   const isOld = has("internal_send_command") || has("evalSha");
   if (has("evalsha", "eval") && !isOld && !isPipeline) {
     const rest = client as RestRedisLike;
     const run: Link["run"] = (whole, ...call) => (whole ? rest.eval(...call) : rest.evalsha(...call));
     return { ...server, form: "text", keyPrefix: "", run };
   }
-  const got = isOld ? "a client of node-redis 4 or older, or in its legacy mode" : showInstead(client);
+  const older =
+    "an older client of node-redis, a cluster of its version 4, a transaction, or one that replies by callbacks";
+  const got = isOld ? older : showInstead(client);
   throw new InputError("client", CLIENTS, client, got);
 }
 
@@ -197,7 +203,6 @@ function explained(error: unknown, why: Error | undefined): unknown {
 
 /** What clients, pools and clusters of node-redis have besides; only a cluster has `masters`. */
 interface NodeRedis extends NodeRedisLike, Emitter {
-  readonly isOpen?: boolean;
   readonly isReady?: boolean;
   readonly masters?: unknown;
   readonly slots?: readonly ({ readonly master?: { readonly address?: string } } | undefined)[];
@@ -206,20 +211,21 @@ interface NodeRedis extends NodeRedisLike, Emitter {
 /** RESP's type byte of bulk strings, `$`. */
 const BULK_STRING = 36;
 
-function nodeRedis(client: NodeRedisLike, server: Server): Link {
-  const emitter = client as NodeRedis;
-  const bytes = client.withTypeMapping({ [BULK_STRING]: Buffer }) as NodeRedisLike;
-  const starting = emitter.isOpen === true && emitter.isReady === false;
+function nodeRedis(client: NodeRedis, server: Server): Link {
+  const bytes = client.withTypeMapping?.({ [BULK_STRING]: Buffer }) as NodeRedisLike | undefined;
+  const sender = bytes ?? client;
+  const starting = client.isOpen && client.isReady === false;
   return {
     ...server,
+    form: bytes === undefined ? "text" : "bytes",
     cluster: "slots" in client && "masters" in client,
     // The table is replaced when the client reads it again.
-    masterOf: (slot) => emitter.slots?.[slot]?.master?.address,
-    connecting: starting ? firstOf(emitter, ["ready", "reconnecting", "end"]) : undefined,
+    masterOf: (slot) => client.slots?.[slot]?.master?.address,
+    connecting: starting ? firstOf(client, ["ready", "reconnecting", "end"]) : undefined,
     run: (whole, script, keys, args) => {
       const options = { keys, arguments: args };
-      return (whole ? bytes.eval(script, options) : bytes.evalSha(script, options)).catch((error: unknown) => {
-        if (emitter.isOpen !== false) throw error;
+      return (whole ? sender.eval(script, options) : sender.evalSha(script, options)).catch((error: unknown) => {
+        if (client.isOpen) throw error;
         throw new Error(`${messageOf(error)}; await client.connect() before the first call`, { cause: error });
       });
     },
