@@ -1,5 +1,5 @@
 /**
- * A hook and a plugin for Fastify 5; and a store for @fastify/rate-limit.
+ * A hook and a plugin for Fastify 4 and 5; and a store for @fastify/rate-limit.
  *
  * @module
  */
@@ -233,5 +233,5 @@ function limitRoutes(app: AnyInstance, options: PluginOptions): void {
 Object.assign(rateLimitPlugin, {
   [Symbol.for("skip-override")]: true,
   [Symbol.for("fastify.display-name")]: "tidegate",
-  [Symbol.for("plugin-meta")]: { name: "tidegate", fastify: ">=5" },
+  [Symbol.for("plugin-meta")]: { name: "tidegate", fastify: ">=4.23" },
 });
