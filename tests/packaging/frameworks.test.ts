@@ -90,20 +90,34 @@ app.get("/users/:id", rateLimit(limits, { name: "api" }), (req, res) => {
   expect(check("monorepo", PACKAGES["express4"] ?? {}, text, "hoisted")).toBe("");
 });
 
-test.each([
-  ["first", (plugin: string, own: string) => plugin + own],
-  ["last", (plugin: string, own: string) => own + plugin],
-])("an app with @fastify/rate-limit, imported %s, type-checks with all declarations", (order, imports) => {
-  const plugin = 'import limit from "@fastify/rate-limit";\n';
-  const own = 'import { fastifyRateLimitStore } from "tidegate/fastify";\n';
-  const text = `${imports(plugin, own)}import Fastify from "fastify";
+/** The versions of @fastify/rate-limit, by the name of that and of its Fastify in the workspace. */
+const PLUGINS = [
+  ["@fastify/rate-limit", "fastify"],
+  ["fastify-rate-limit9", "fastify4"],
+] as const;
+
+describe.each(PLUGINS)(
+  "an app with %s on %s type-checks with all declarations, where the plugin is imported",
+  (plugin, fastify) => {
+    test.each([
+      ["first", (one: string, own: string) => one + own],
+      ["last", (one: string, own: string) => own + one],
+    ])("%s", (order, imports) => {
+      const own = 'import { fastifyRateLimitStore } from "tidegate/fastify";\n';
+      const text = `${imports('import limit from "@fastify/rate-limit";\n', own)}import Fastify from "fastify";
 const app = Fastify();
 await app.register(limit, { max: 9, timeWindow: 1000, store: fastifyRateLimitStore() });
 app.get("/", { config: { rateLimit: { max: 1, keyGenerator: (request) => request.ip } } }, () => "hello");
 `;
-  const packages = { fastify: "fastify", "@fastify/rate-limit": "@fastify/rate-limit" };
-  expect(check(`beside-${order}`, packages, text, "own", { ...OPTIONS, skipLibCheck: false })).toBe("");
-});
+      const name = `${fastify}-${order}`;
+      const scope = join(user.folder, name, "node_modules/@fastify");
+      mkdirSync(scope, { recursive: true });
+      // A copy: by a link it would extend the types of the workspace's Fastify.
+      output("cp", ["-r", join(root, "node_modules", plugin), join(scope, "rate-limit")]);
+      expect(check(name, { fastify }, text, "own", { ...OPTIONS, skipLibCheck: false })).toBe("");
+    });
+  },
+);
 
 test("a misspelt name is an error about the name", () => {
   const text = `import { defineLimits } from "tidegate";

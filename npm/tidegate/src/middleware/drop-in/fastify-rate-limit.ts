@@ -11,9 +11,9 @@ import { type Current, StretchedCounter, stretchedNames } from "./stretched.ts";
 
 type Callback = (error: Error | null, result?: Current) => void;
 
-/** The store interface of @fastify/rate-limit. */
+/** The store interface of @fastify/rate-limit. Version 9 passes all four arguments too; its types have two. */
 export interface FastifyHitStore {
-  incr(key: string, callback: Callback, timeWindow: number, max?: number): void;
+  incr(key: string, callback: Callback, timeWindow?: number, max?: number): void;
   read(key: string, callback: Callback, timeWindow: number, max?: number): void;
   child(route: object): FastifyHitStore;
 }
@@ -81,7 +81,7 @@ export function fastifyRateLimitStore<S extends Store>(
       this.#identity = [described, String(number)];
     }
 
-    incr(key: string, callback: Callback, window: number, most = 0): void {
+    incr(key: string, callback: Callback, window = 0, most = 0): void {
       // Version 9 passes `max` and `ban` in these places; its window is a number in the settings.
       const old = typeof this.#window === "number" && (this.#window !== window || most < 0);
       const [timeWindow, max] = old ? [this.#window, window] : [window, most];
