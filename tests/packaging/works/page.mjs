@@ -20,13 +20,13 @@ row names one. [The test](../../../tests/packaging/works/tools.ts) has the exact
 `;
 
 const FOOT = `
-In a bundle for Node.js, the engine is part of the script. The native addon (\`tidegate/shared\`, \`tidegate/file\`) is a file of its
-own. Keep the package outside the bundle, for example \`serverExternalPackages: ["tidegate"]\` in Next.js or \`external\` in esbuild.
-Without it, \`shared()\` uses the thread's own memory and warns once.
+In a bundle for Node.js, the engine is part of the script. The native addon (\`tidegate/shared\`, \`tidegate/file\`) is a separate file,
+so keep the package outside the bundle, for example with \`serverExternalPackages: ["tidegate"]\` in Next.js or \`external\` in esbuild.
+Without the addon, \`shared()\` uses the thread's own memory and warns once.
 
-On the edge runtime of Next.js and Vercel, which allows no WebAssembly from bytes, the engine is plain JavaScript.
+On the edge runtime of Next.js and Vercel, which does not allow WebAssembly from bytes, the engine is plain JavaScript.
 
-A stack trace leads to readable code without source maps. The files are not minified, and each has the path of its source:
+Stack traces lead to readable code without source maps: the files are not minified, and each has the path of its source:
 \`dist/limiter/limiter.cjs\` is \`src/limiter/limiter.ts\` ([test](../../../tests/packaging/node.test.ts)).
 `;
 
