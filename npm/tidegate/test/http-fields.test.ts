@@ -220,9 +220,11 @@ describe("rateLimitHeaders", () => {
     const made = [limits.limit("api"), limits.limit("api")];
     for (const decision of made) {
       for (const field of decision.ok ? ["value", "ts", "now"] : ["value", "ts", "now", "retryAt"])
-        expect(() => rateLimitHeaders({ ...decision, [field]: Number.NaN })).toThrow(
-          `\`${field}\` must be a finite number`,
-        );
+        for (const number of field === "retryAt" ? [Number.NaN] : [Number.NaN, undefined])
+          for (const fields of ["draft-11", "draft-7", "draft-6", "x-ratelimit"] as const)
+            expect(() => rateLimitHeaders({ ...decision, [field]: number }, { fields })).toThrow(
+              `\`${field}\` must be a finite number`,
+            );
     }
   });
 
@@ -303,14 +305,14 @@ test("a policy by hand without its numbers is an error that lists them, granted 
         for (const fields of ["draft-11", "draft-7", "draft-6"] as const) {
           const write = () => rateLimitHeaders({ ...decision, policy } as Decision, { fields });
           expect(write, `${field}: ${String(value)}`).toThrow(
-            "`policy` must be with rate, period and capacity; got an",
+            "`policy` must be an object with rate, period and capacity; got an",
           );
         }
       }
     }
   }
   const policy = { name: "api" } as Decision["policy"];
-  const sentence = "`policy` must be with rate, period and capacity; got an object";
+  const sentence = "`policy` must be an object with rate, period and capacity; got an object";
   expect(() => rateLimitHeaders({ ...granted, policy })).toThrow(sentence);
 });
 

@@ -44,8 +44,9 @@ export function listOf(decided: Decided): readonly Decision[] {
     }
     for (const field of ["now", "value", "ts", "retryAt", "retryAfter"] as const) {
       const number: unknown = decision[field];
-      if (number !== undefined && !Number.isFinite(number))
-        throw new InputError(field, "a finite number, or absent", number);
+      const optional = field.startsWith("retry");
+      if (!(Number.isFinite(number) || (optional && number === undefined)))
+        throw new InputError(field, `a finite number${optional ? ", or absent" : ""}`, number);
     }
   }
   if (list.length === 0) throw new InputError("decision", "at least one decision", decided, "none");
@@ -62,7 +63,7 @@ const atLeastOne = (ms: number): number => Math.max(1, integer(Math.ceil(ms / 10
 export function windowSeconds(policy: Decision["policy"]): number {
   const { kind, rate, period, capacity } = policy;
   const ms = kind === "fixed window" ? Math.max(1, Math.ceil(capacity / rate)) * period : (capacity * period) / rate;
-  if (!(ms >= 0)) throw new InputError("policy", "with rate, period and capacity", policy);
+  if (!(ms >= 0)) throw new InputError("policy", "an object with rate, period and capacity", policy);
   return atLeastOne(ms);
 }
 
