@@ -8,7 +8,7 @@ import pg from "pg";
 import { createClient } from "redis";
 import { describe, expect, test } from "vitest";
 import { defineLimits, MINUTE } from "../src/index.ts";
-import { convex } from "../src/stores/convex.ts";
+import { convex, stateTable } from "../src/stores/convex.ts";
 import { denoKv } from "../src/stores/deno-kv.ts";
 import { durableObject } from "../src/stores/durable-object.ts";
 import { file } from "../src/stores/file.ts";
@@ -208,6 +208,24 @@ describe("a store", () => {
       "Convex: all of ctx",
       () => convex(any({ db: {} })),
       "`db` must be a database, such as a mutation's ctx.db; got an object with db",
+    ],
+    [
+      "Convex: a schema's table without v",
+      () =>
+        stateTable(
+          any(() => {}),
+          any(),
+        ),
+      "`v` must be v of convex/values; got undefined",
+    ],
+    [
+      "Convex: v before defineTable",
+      () =>
+        stateTable(
+          any({ string() {} }),
+          any(() => {}),
+        ),
+      "`defineTable` must be the function defineTable of convex/server; got an object with string",
     ],
     [
       "memory: null in place of options",

@@ -7,6 +7,7 @@ import { rateLimit as express } from "../src/middleware/express.ts";
 import { rateLimit as fastify } from "../src/middleware/fastify.ts";
 import { rateLimit as fetchHandler } from "../src/middleware/fetch.ts";
 import { rateLimit as hono, rateLimitBinding } from "../src/middleware/hono.ts";
+import { rateLimitAction } from "../src/middleware/next.ts";
 import { rateLimit as node } from "../src/middleware/node.ts";
 import { metrics } from "../src/observe/index.ts";
 import { policyKey } from "../src/policies/index.ts";
@@ -253,6 +254,11 @@ describe("a middleware", () => {
       "node:http: no listener",
       () => node(limits, { name: "sendMessage" }, any({})),
       "`listener` must be a function, after the options: rateLimit(limits, options, listener); got an object",
+    ],
+    [
+      "Next.js: no action",
+      () => rateLimitAction(limits, { name: "sendMessage", key: () => "a" }, any()),
+      "`action` must be a function, after the options: rateLimitAction(limits, options, action); got undefined",
     ],
     [
       "a denied response that is no function",

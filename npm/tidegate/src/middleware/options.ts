@@ -211,7 +211,8 @@ export function checkMounted(limiter: unknown): void {
 /** Throws where a middleware that wraps a handler has something else in its place. */
 export function checkHandler(field: "handler" | "listener" | "action", handler: unknown): void {
   if (typeof handler === "function") return;
-  throw new InputError(field, `a function, after the options: rateLimit(limits, options, ${field})`, handler);
+  const name = field === "action" ? "rateLimitAction" : "rateLimit";
+  throw new InputError(field, `a function, after the options: ${name}(limits, options, ${field})`, handler);
 }
 
 /** Whether a route's settings name limits of their own. */

@@ -58,6 +58,8 @@ const PURGE_MOST = 500;
  * // convex/schema.ts
  * export default defineSchema({ tidegate: stateTable(defineTable, v) });
  * ```
+ *
+ * Throws an `InputError` where one of the two is something else.
  */
 export function stateTable<Text, Num, Table>(
   defineTable: (fields: { id: Text; value: Num; ts: Num; dropAt: Num }) => {
@@ -65,6 +67,15 @@ export function stateTable<Text, Num, Table>(
   },
   v: { string(): Text; float64(): Num },
 ): Table {
+  if (typeof defineTable !== "function")
+    throw new InputError(
+      "defineTable",
+      "the function defineTable of convex/server",
+      defineTable,
+      showInstead(defineTable),
+    );
+  if (typeof v?.string !== "function" || typeof v.float64 !== "function")
+    throw new InputError("v", "v of convex/values", v, showInstead(v));
   const fields = { id: v.string(), value: v.float64(), ts: v.float64(), dropAt: v.float64() };
   return defineTable(fields).index("id", ["id"]).index("dropAt", ["dropAt"]);
 }
