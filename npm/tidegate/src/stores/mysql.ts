@@ -32,6 +32,8 @@ export type MysqlOptions = TableOptions;
  * MariaDB's `max_statement_time`.
  */
 const BUSY: readonly unknown[] = [1205, 1213, 1020, 3101, 1969];
+/** The server, or its user, has no connection left: a client that does not wait for one of its own fails, and has sent nothing. */
+const NO_CONNECTION: readonly unknown[] = [1040, 1203];
 const NO_SUCH_TABLE = 1146;
 const NO_SUCH_COLUMN = 1054;
 const OUT_OF_RANGE = 1690;
@@ -124,7 +126,10 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     },
     isMissing: (error) => errnoOf(error) === NO_SUCH_TABLE,
     isForeign: (error) => errnoOf(error) === NO_SUCH_COLUMN,
-    busy: (error) => (error instanceof KeyError || BUSY.includes(errnoOf(error)) ? "entries" : undefined),
+    busy(error) {
+      if (NO_CONNECTION.includes(errnoOf(error))) return "database";
+      return error instanceof KeyError || BUSY.includes(errnoOf(error)) ? "entries" : undefined;
+    },
     unanswered: { write: new KeyError(LOCKED, false) },
     // A write is refused half a round trip early: its clock counts as read when the reply arrived.
     trips: 2.5,
