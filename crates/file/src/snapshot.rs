@@ -51,19 +51,32 @@ fn run() -> String {
     return String::new();
 }
 
+/// Runs what writes this file and renames it. Where that fails, the file is removed: on a full disk it would keep the last
+/// room from other programs.
+fn aside<T, E>(path: &Path, write: impl FnOnce(&mut File) -> Result<T, E>) -> Result<T, E>
+where
+    E: From<io::Error>,
+{
+    let mut file = private::open(path, true)?;
+    let written = write(&mut file);
+    if written.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
 /// Stores in the folder which run of the system writes from now on, and how it syncs.
 pub(crate) fn note(folder: &Path, sync: SyncMode) -> Result<(), FileError> {
     let text = format!("{}\n{sync}\n", run());
-    let note = || {
-        // By a rename: if the process is killed meanwhile, the previous file remains.
-        let aside = folder.join("run.tmp");
-        let mut file = private::open(&aside, true)?;
+    // By a rename: if the process is killed meanwhile, the previous file remains.
+    let new = folder.join("run.tmp");
+    let noted = aside(&new, |file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&aside, folder.join("run"))?;
+        fs::rename(&new, folder.join("run"))?;
         sync_folder(folder)
-    };
-    note().map_err(|error| FileError::io(folder, "its note of the system's run cannot be written", &error))
+    });
+    noted.map_err(|error| FileError::io(folder, "its note of the system's run cannot be written", &error))
 }
 
 /// Whether the processes that have the folder open sync each commit.
@@ -92,11 +105,12 @@ pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
             return if folder.join("run").exists() && data.exists() { fs::remove_file(&data) } else { Ok(()) };
         }
         let copy = folder.join("data.tmp");
-        let mut file = private::open(&copy, true)?;
-        io::copy(&mut File::open(&snapshot)?, &mut file)?;
-        file.sync_all()?;
-        fs::rename(&copy, &data)?;
-        sync_folder(folder)
+        aside(&copy, |file| {
+            io::copy(&mut File::open(&snapshot)?, file)?;
+            file.sync_all()?;
+            fs::rename(&copy, &data)?;
+            sync_folder(folder)
+        })
     };
     restore().map_err(|error| FileError::io(folder, "the last snapshot cannot be put in its place", &error))
 }
@@ -114,11 +128,13 @@ fn make(folder: &Path, env: &Env<WithoutTls>) -> Result<bool, FileError> {
         return Ok(false);
     }
     let copy = folder.join("snapshot.tmp");
-    let mut file = private::open(&copy, true).map_err(fail)?;
-    env.copy_to_file(&mut file, CompactionOption::Enabled)
-        .map_err(|error| FileError::engine(folder, "a snapshot cannot be written", &error))?;
-    file.sync_all().map_err(fail)?;
-    fs::rename(&copy, snapshot(folder)).and_then(|()| sync_folder(folder)).map_err(fail)?;
+    let written = aside(&copy, |file| {
+        env.copy_to_file(file, CompactionOption::Enabled)?;
+        file.sync_all()?;
+        fs::rename(&copy, snapshot(folder))?;
+        sync_folder(folder).map_err(heed::Error::Io)
+    });
+    written.map_err(|error| FileError::engine(folder, "a snapshot cannot be written", &error))?;
     Ok(true)
 }
 

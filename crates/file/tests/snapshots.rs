@@ -106,6 +106,26 @@ fn a_snapshot_that_fails_is_reported_until_one_is_made() {
     assert_eq!(until(false), None);
 }
 
+#[test]
+fn a_snapshot_that_fails_leaves_no_copy_which_would_keep_the_last_room_of_a_disk() {
+    let folder = Temporary::new();
+    let store = folder.open_with(Options { max_keys: None, sync: Some(every(3_600_000)) }).expect("a store");
+    assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 1), 1);
+    // What no file can replace.
+    fs::create_dir(folder.0.join("snapshot.mdb")).expect("a folder");
+    drop(store);
+    assert!(!folder.0.join("snapshot.tmp").exists());
+    // Nor does opening, where the copy of the last snapshot cannot replace the data file.
+    fs::remove_dir(folder.0.join("snapshot.mdb")).expect("our own folder");
+    drop(folder.open());
+    fs::write(folder.0.join("run"), "another run\nevery 1000 ms\n").expect("a file");
+    fs::remove_file(folder.0.join("data.mdb")).expect("a file");
+    fs::create_dir(folder.0.join("data.mdb")).expect("a folder");
+    let error = tidegate_file::open(&folder.0, Options::default()).expect_err("no store").to_string();
+    assert!(error.contains("the last snapshot cannot be put in its place"), "{error}");
+    assert!(!folder.0.join("data.tmp").exists());
+}
+
 #[cfg(unix)]
 #[test]
 fn what_another_process_snapshot_may_lack_is_in_the_next_one() {
