@@ -203,6 +203,10 @@ export const STORES = [
   mysql("if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new KeyError(LOCKED, false);", ""),
   mysql("    unanswered: { write: new KeyError(LOCKED, false) },\n", ""),
   mysql("3101, 1969]", "3101]"),
+  of("mysql.ts", ...server("mysql/connections"))(
+    '      if (NO_CONNECTION.includes(errnoOf(error))) return "database";\n',
+    "",
+  ),
   mysql("AND (state <=> CASE", "AND (true OR state <=> CASE"),
   mysql("GREATEST(drop_at, VALUES(drop_at))", "drop_at"),
   mysql("join()}) AND $", "join()}) -- $"),
