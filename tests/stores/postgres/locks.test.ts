@@ -201,6 +201,32 @@ describe("a row that another transaction has locked", () => {
       expect.stringMatching(/"dark:other" failed: .*until postgres answers again/),
     ]);
   });
+
+  test.each([2, 1])(
+    "after an outage, a late call on it shows that the server answers: %i statements",
+    async (statements) => {
+      const proxy = await LossyProxy.start(fixture.server.port);
+      onTestFinished(() => proxy.stop());
+      const store = fixture.store({ statements }, { port: proxy.port });
+      const limits = defineLimits({ back: plenty }, { store, log: false });
+      await defineLimits({ back: plenty }, { store, timeout: PATIENCE }).limit("back", { key: "k" });
+      await holding(row("back:k"), async () => {
+        await limits.limit("back", { key: "k" });
+        let open = (): void => {};
+        proxy.gate = new Promise((resolve) => {
+          open = resolve;
+        });
+        // The last four are sent later and later: the next one is after more than a second.
+        for (let sent = 0; sent < 9; await wait(5)) {
+          if (!/failed repeatedly/.test(String((await limits.limit("back", { key: "other" })).cause))) sent++;
+        }
+        proxy.gate = undefined;
+        open();
+        while (!/is locked/.test(String((await limits.limit("back", { key: "k" })).cause))) await wait(5);
+        expect((await limits.limit("back", { key: "other" })).degraded).toBeUndefined();
+      });
+    },
+  );
 });
 
 test("a locked table: a call that ends at its deadline takes nothing, whether it was sent or queued", async () => {

@@ -243,7 +243,7 @@ export class ResilientStore implements AsyncStore {
       const fail = (error: unknown): void => {
         if (!end()) return;
         try {
-          resolve(this.#failed(task, node, error, error === deadline.why));
+          resolve(this.#failed(task, node, error, error === deadline.why && deadline.answered !== true));
         } catch (cause) {
           reject(cause);
         }

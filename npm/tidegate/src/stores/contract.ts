@@ -24,6 +24,8 @@ export type Deadline =
       at: number;
       /** Why the call is late, as far as the store knows: the limiter's error at the deadline, in place of "no answer". */
       why?: Error | undefined;
+      /** Whether the store has replied to a part of the call, and so works: late, the call is no failure of it. */
+      answered?: boolean | undefined;
     }
   | undefined;
 

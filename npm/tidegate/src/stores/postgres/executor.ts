@@ -143,6 +143,7 @@ export class Executor {
     // A second time without a locked row, the server is too slow for the session's limit.
     const undone = isTimeout && !course.timedOut ? "lock" : fault.undone;
     if (undone === undefined || transaction) return this.#failed(course, fault, error);
+    for (const pending of course.requests) pending.answered();
     if (undone === "late") return { ...course, late: true };
     if (undone === "lock") return this.#leaveLocked({ ...course, timedOut: course.timedOut || isTimeout }, error);
     return this.#outlast(course, fault, error);
@@ -188,7 +189,9 @@ export class Executor {
     const call = lockedRows([...new Set(requests.flatMap(({ ids }) => ids))]);
     const make = () => statementOf(schema, call);
     try {
-      return new Set(call.read(await this.#transport.send(make, () => lastDeadline(requests))));
+      const reply = await this.#transport.send(make, () => lastDeadline(requests));
+      for (const pending of requests) pending.answered();
+      return new Set(call.read(reply));
     } catch (error) {
       const { undone } = faultOf(error, schema);
       return undone === "conflict" || undone === "deadlock" ? new Set() : undefined;

@@ -111,6 +111,11 @@ export class PendingRequest {
     this.#caller.why ??= this.#error(what, cause, "key");
   }
 
+  /** Notes that the server has replied to a statement of it. */
+  answered(): void {
+    this.#caller.answered = true;
+  }
+
   /** Rejects because of its deadline. */
   expire(): void {
     const { why } = this.#caller;
