@@ -216,9 +216,14 @@ export const HTTP = [
   one("middleware/count.ts", "if (Array.isArray(listed)) return listed as string[];", "", POLICIES),
   one("middleware/count.ts", "b - a", "a - b", EXPRESS),
   one("middleware/client.ts", 'key === "unknown" && incoming.socket === undefined', "false", GATE, FETCH),
-  one("middleware/client.ts", "forwarded.includes(address)", "false", FETCH),
-  one("middleware/client.ts", "forwarded.startsWith(peer)", "forwarded.includes(peer)", FASTIFY),
-  one("middleware/client.ts", "forwarded.startsWith(peer)", "false", FASTIFY),
+  one("middleware/client.ts", "named.includes(address)", "false", FETCH),
+  one(
+    "middleware/client.ts",
+    "named[0] === socket?.remoteAddress",
+    'named.includes(socket?.remoteAddress ?? "")',
+    FASTIFY,
+  ),
+  one("middleware/client.ts", "named[0] === socket?.remoteAddress", "false", FASTIFY),
   one("middleware/client.ts", "(trustsAll || !hasRead(forwarded, incoming))", "!hasRead(forwarded, incoming)", EXPRESS),
   one("middleware/client.ts", "      warned = true;\n", "", EXPRESS, GATE),
   one(

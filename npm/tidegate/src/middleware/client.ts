@@ -87,9 +87,8 @@ function addressOf(incoming: Incoming, options: ClientIpOptions | undefined): st
  * one as the peer's. A proxy's own address may be in it, too, but behind its client's.
  */
 function hasRead(forwarded: string, { address, socket }: Incoming): boolean {
-  if (address !== undefined) return forwarded.includes(address);
-  const peer = socket?.remoteAddress;
-  return peer !== undefined && peer !== "" && forwarded.startsWith(peer);
+  const named = forwarded.split(",").map((each) => withoutPort(each.trim()));
+  return address === undefined ? named[0] === socket?.remoteAddress : named.includes(address);
 }
 
 function warnOfProxy(setting: string | undefined, trustsAll: boolean): void {

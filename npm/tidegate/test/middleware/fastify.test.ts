@@ -284,6 +284,18 @@ describe.each([
       (await app.inject({ url: "/", remoteAddress, headers: { "x-forwarded-for": forwarded } })).statusCode;
     expect([await from("192.0.2.1", "192.0.2.1, 10.0.0.1"), await from("192.0.2.1", "192.0.2.1")]).toEqual([200, 429]);
     expect(warned).not.toHaveBeenCalled();
+    // Another address that begins alike.
+    await from("192.0.2.1", "192.0.2.12");
+    expect(warned).toHaveBeenCalledOnce();
+  });
+
+  test("X-Forwarded-For is a warning where the peer's address is in it, but behind another", async () => {
+    const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const app = fastify();
+    app.addHook("onRequest", rateLimit(define(), { name: "api" }));
+    app.get("/", () => "hello");
+    const from = (remoteAddress: string, forwarded: string) =>
+      app.inject({ url: "/", remoteAddress, headers: { "x-forwarded-for": forwarded } });
     // Two proxies of one machine: the first is in the header, and the peer of the second is the same.
     await from("127.0.0.1", "192.0.2.1, 127.0.0.1");
     expect(warned).toHaveBeenCalledOnce();
