@@ -52,6 +52,25 @@ for (const [runtime, [client]] of Object.entries(CLIENTS)) {
   });
 }
 
+for (const [runtime, name] of [
+  ["libsql", "@libsql/client"],
+  ["turso", "@tursodatabase/database"],
+] as const) {
+  await inRuntime(runtime, () => {
+    test(`${name}: two stores on one connection grant exactly the capacity`, async () => {
+      const { client, close } = await clients[name](join(folder, `${runtime}-shared.db`));
+      const stores = [sqlite(client), sqlite(client)];
+      const config = { kind: "token bucket", rate: 5, period: HOUR } as const;
+      const limits = stores.map((store) => defineLimits({ one: config }, { store, timeout: 60_000 }));
+      await Promise.all(limits.map((limiter) => limiter.check("one")));
+      const calls = Array.from({ length: 20 }, () => limits.map((limiter) => limiter.limit("one")));
+      const decisions = await Promise.all(calls.flat());
+      expect(decisions.filter(({ ok }) => ok).length).toBe(5);
+      await close();
+    });
+  });
+}
+
 await inRuntime("libsql", async () => {
   test("libSQL with one connection, as in memory: a call during a transaction of yours is repeated until that ends", async () => {
     const { client, close } = await clients["@libsql/client"](":memory:");

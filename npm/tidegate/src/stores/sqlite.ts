@@ -76,14 +76,15 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
       const states = new Map(rows.map((row) => Object.values(row) as [id: string, state: unknown]));
       return ids.map((id) => states.get(idOf(id)));
     },
-    // All rows or none: the rows are inserted only if every state that was read is still there.
+    // All rows or none: the rows are inserted only if every state that was read is still there. Turso takes one json_each for
+    // the other where it has no name.
     async write(rows) {
       const now = Date.now();
       const before = rows.map(({ id, before }) => [idOf(id), before]);
       const after = rows.filter(({ written }) => written);
       const changed = await connection.run(
         `INSERT INTO ${table} (id, state, drop_at)
-        SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)
+        SELECT written.value ->> 0, written.value ->> 1, written.value ->> 2 FROM json_each(?) AS written
         WHERE NOT EXISTS (
           SELECT 1 FROM json_each(?) AS seen LEFT JOIN ${table} AS stored ON stored.id = seen.value ->> 0
           WHERE ${AS_TEXT} IS NOT seen.value ->> 1
