@@ -140,8 +140,8 @@ export const PROMISES = [
   source(
     "a store that recovers is used again, without a restart",
     "limiter/outages.ts",
-    "if (now < node.probeAt) return false;",
-    "return false;",
+    "if (now < node.probeAt) return undefined;",
+    "return undefined;",
   ),
   source(
     "no timers: a process that used a limiter ends by itself",

@@ -57,6 +57,9 @@ interface Node {
   isLogged: boolean;
 }
 
+/** How a call goes to a node: as any other, or to find out whether the node works again. */
+export type Admitted = "call" | "probe";
+
 /** The failed nodes of one store, by name; `""` where the store is one node. */
 export class Outages {
   readonly #store: string;
@@ -70,15 +73,15 @@ export class Outages {
     this.#log = log;
   }
 
-  /** Whether a call may go to the node: after repeated failures only a probe now and then. */
-  admits(name: string): boolean {
+  /** How a call may go to the node, if it may: after repeated failures only as a probe, now and then. */
+  admit(name: string): Admitted | undefined {
     const node = this.#nodes.get(name);
-    if (node === undefined || node.failures < FAILURES_TO_OPEN) return true;
+    if (node === undefined || node.failures < FAILURES_TO_OPEN) return "call";
     const now = steadyNow();
-    if (now < node.probeAt) return false;
+    if (now < node.probeAt) return undefined;
     node.wait = Math.min(node.wait * 2, PROBE_AFTER_MOST);
     node.probeAt = now + node.wait;
-    return true;
+    return "probe";
   }
 
   succeeded(name: string): void {
@@ -96,8 +99,8 @@ export class Outages {
    * Counts a failure and logs it; `instead` is how calls are decided meanwhile, such as "denied". `isLate`: at its deadline
    * the call had no answer.
    */
-  failed(name: string, error: unknown, instead: string, isLate: boolean = false): void {
-    if (isStoreError(error) && error.scope === "key") this.#keyFailed(name, error, instead, isLate);
+  failed(name: string, error: unknown, instead: string, isLate: boolean = false, admitted: Admitted = "call"): void {
+    if (isStoreError(error) && error.scope === "key") this.#keyFailed(name, error, instead, isLate, admitted);
     else this.#nodeFailed(name, error, instead);
   }
 
@@ -111,13 +114,19 @@ export class Outages {
     this.#report(error, `until ${this.#store}${on(name)} answers again, its calls are ${instead}`);
   }
 
-  #keyFailed(name: string, error: StoreError, instead: string, isLate: boolean): void {
+  #keyFailed(name: string, error: StoreError, instead: string, isLate: boolean, admitted: Admitted): void {
     // Whether the store works, and only the key's state is unusable or contended; otherwise that is unknown.
     const { answered = !isLate } = Object(error.cause) as Partial<KeyError>;
     if (answered) this.succeeded(name);
     const now = steadyNow();
+    const node = this.#nodes.get(name);
+    if (node !== undefined && !answered && admitted === "probe") {
+      // It has shown nothing, as would all others on a key that many calls are on: the next call is the probe.
+      node.probeAt = now;
+      node.wait = Math.max(node.wait / 2, PROBE_AFTER);
+    }
     // The line of a node that failed covers calls that waited for those that found it.
-    if (this.#nodes.get(name)?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
+    if (node?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
     this.#keyLoggedAt = now;
     this.#report(error, `calls on this key are ${instead}, others only where they fail, too`);
   }

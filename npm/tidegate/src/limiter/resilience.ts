@@ -6,7 +6,7 @@ import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline, OnStoreError, Op } from "../stores/contract.ts";
 import { failure, idsOf, type Target } from "../stores/failure.ts";
 import { Fallback } from "./fallback.ts";
-import { type checkLog, type Log, Outages } from "./outages.ts";
+import { type Admitted, type checkLog, type Log, Outages } from "./outages.ts";
 import { afterWaiting, steadyNow } from "../limit/steady.ts";
 
 /** What a limiter does about a store that fails. */
@@ -220,7 +220,8 @@ export class ResilientStore implements AsyncStore {
   #send<T>(task: Task<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const node = nodeOf(this.#store, task.targets);
-      if (!this.#outages.admits(node)) {
+      const admitted = this.#outages.admit(node);
+      if (admitted === undefined) {
         const reason = "it has failed repeatedly; calls go to it again later";
         resolve(task.without(new StoreError(reason, this.#detailsOf(task))));
         return;
@@ -243,7 +244,8 @@ export class ResilientStore implements AsyncStore {
       const fail = (error: unknown): void => {
         if (!end()) return;
         try {
-          resolve(this.#failed(task, node, error, error === deadline.why && deadline.answered !== true));
+          const isLate = error === deadline.why && deadline.answered !== true;
+          resolve(this.#failed(task, node, error, isLate, admitted));
         } catch (cause) {
           reject(cause);
         }
@@ -262,12 +264,13 @@ export class ResilientStore implements AsyncStore {
    * Counts and logs the failure of a node, and ends the task without the store. A mistake of the caller's is thrown on.
    * `isLate`: at its deadline it had no answer.
    */
-  #failed<T>(task: Task<T>, node: string, error: unknown, isLate: boolean = false): T {
+  #failed<T>(task: Task<T>, node: string, error: unknown, isLate?: boolean, admitted?: Admitted): T {
     const { operation, targets } = task;
     const cause = failure(error, this.name, operation, idsOf(targets).join(","));
     if (isInputError(cause)) throw cause;
     const instead = this.#fallback.insteadOf(targets);
-    this.#outages.failed(node, cause, / ms$/.test(String(cause)) ? instead + HALF_OPEN : instead, isLate);
+    const halfOpen = / ms$/.test(String(cause)) ? HALF_OPEN : "";
+    this.#outages.failed(node, cause, instead + halfOpen, isLate, admitted);
     return task.without(cause);
   }
 
