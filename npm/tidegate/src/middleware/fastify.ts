@@ -8,6 +8,7 @@ import type { HeaderTarget } from "../http/fields.ts";
 import { check, FLAG } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
+import { notALimiter } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";
 import { gate } from "./gate.ts";
 import { goOn, limitExchange, type NodeExchange, type NodeResponse } from "./node-response.ts";
@@ -79,6 +80,8 @@ export type FastifyHook = (
  * Throws an `InputError` where an option is wrong.
  */
 export function rateLimit<N extends string>(limiter: Limiter<N>, options: FastifyOptions<NoInfer<N>>): FastifyHook {
+  if (typeof Object(limiter).addHook === "function")
+    throw notALimiter(limiter, "a Fastify instance: `app.register` takes rateLimitPlugin");
   const made = gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })', privateField());
   const { denied } = options;
   return (request, reply, done) => {

@@ -345,6 +345,12 @@ describe.each([
     );
   });
 
+  test("`register` of the hook's function, which calls it with the instance, is an error that names the remedy", () => {
+    expect(() => rateLimit(fastify() as never, { name: "api" })).toThrow(
+      "`limiter` must be what defineLimits returns; got a Fastify instance: `app.register` takes rateLimitPlugin",
+    );
+  });
+
   test("a request that is denied after its response began runs no handler, and ends", async () => {
     const reported: unknown[] = [];
     const app = fastify({ forceCloseConnections: true });
