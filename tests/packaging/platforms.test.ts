@@ -99,6 +99,12 @@ describe("the package for this platform", () => {
     expect(run(out)).toEqual({ stdout: "shared\n", stderr: "", status: 0 });
   });
 
+  test("is found from an ES module in which webpack or Rspack wrote the address of the file that they read", async () => {
+    const define = { "import.meta.url": '"file:///built/elsewhere/addon.js"' };
+    const out = await bundle("packed.mjs", { format: "esm", define });
+    expect(runIn(parse(out).root, out)).toEqual({ stdout: "shared\n", stderr: "", status: 0 });
+  });
+
   const every: { what: string; cause: RegExp; bytes: () => Uint8Array | undefined }[] = [
     { what: "missing", cause: /Cannot find module/, bytes: () => undefined },
     { what: "empty", cause: /\.node: /, bytes: () => new Uint8Array(0) },

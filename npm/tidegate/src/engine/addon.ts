@@ -58,13 +58,15 @@ const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
 
 /**
  * Loads a package from beside this file. A bundler may have moved the file, or left it without an address. A CommonJS bundle
- * has `__filename` instead, a name that is an error in an ES module. A program of `bun build --compile` is not beside its
- * packages: they are looked for in the folder that it runs in.
+ * has `__filename` instead, a name that is an error in an ES module. There webpack and Rspack write the address of the file that
+ * they read: the program's file is beside its packages. That of `bun build --compile` is not: they are looked for in the folder
+ * that it runs in.
  */
 function load(id: string): unknown {
   let first: unknown;
   let none: unknown;
-  for (const place of [() => import.meta.url as string | undefined, () => __filename, () => `${process.cwd()}/`]) {
+  const places = [() => import.meta.url, () => __filename, () => process.argv[1], () => `${process.cwd()}/`];
+  for (const place of places) {
     let require: NodeJS.Require;
     try {
       require = modules.createRequire(place() as string);
