@@ -47,7 +47,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
   test.each([
     [{ from: {} }, "`from` must be what remoteLimits returned outside of components"],
     [{ count: Number.NaN }, "`count` must be a finite number of tokens"],
-    [{ tick: 1 }, '`tick` must be a number of ms from 10 to 3600000, or a text such as "30s"; got 1'],
+    [{ tick: 1 }, '`tick` must be a number of ms from 10 to 3600000, or a string such as "30s"; got 1'],
     [{ reserve: 1 }, "`reserve` must be true or false"],
     [{ cuont: 1 }, "`cuont` must be absent: useRateLimit has"],
     [{ initial: { ...empty, ts: Number.NaN } }, "`ts` must be"],

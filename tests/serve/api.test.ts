@@ -149,7 +149,7 @@ const MISTAKES: readonly (readonly [
   ["/v1/decide", { request: { adress: "10.0.0.1" } }, "request.adress", "absent: there is no such field", "10.0.0.1"],
   ["/v1/decide", { request: { headers: "x" } }, "request.headers", "an object of headers, each a string", "x"],
   ["/v1/decide", { request: { headers: { a: 5 } } }, "request.headers.a", "a string, or an array of strings", 5],
-  ["/v1/decide", { request: {}, name: "api" }, "name", "absent beside `request`", "api"],
+  ["/v1/decide", { request: {}, name: "api" }, "name", "absent with `request`", "api"],
   ["/v1/decide-all", [], "body", "an object", []],
   ["/v1/decide-all", { limits: [{ name: "shared" }], request: 1 }, "request", "absent: there is no such field", 1],
   ["/v1/decide-all", { limits: [] }, "limits", "an array of 1 to 100 limits", []],
@@ -202,7 +202,7 @@ describe("a mistake in a request", () => {
   test("the remedy of a wrong key names the three ways to send one", async () => {
     const { body } = await service.post("/v1/decide", { name: "shared", key: "k1" });
     const ways =
-      "one value as a string, several as an array with null for an absent one, and no `key` where the rule has none";
+      "one value as a string, several as an array with null for an absent one, and no `key` if the rule has none";
     expect(body.remedy).toBe(`Send ${ways}.`);
   });
 

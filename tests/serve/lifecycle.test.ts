@@ -87,7 +87,7 @@ describe("the command line", () => {
     [["none.json"], /^cannot read none\.json: ENOENT/],
     [["policies.json", "--prot", "1"], "Unknown option '--prot'; see tidegate-serve --help"],
     [["policies.json", "--port", "70000"], '--port must be an integer from 0 to 65535; got "70000"'],
-    [["policies.json", "--timeout", "soon"], '--timeout must be a number of ms, or a text such as 15m; got "soon"'],
+    [["policies.json", "--timeout", "soon"], '--timeout must be a number of ms, or a string such as 15m; got "soon"'],
     [["policies.json", "--timeout", "0"], '--timeout must be from 1ms to 24d; got "0"'],
     [["policies.json", "--shutdown-timeout", "600h"], '--shutdown-timeout must be from 1ms to 24d; got "600h"'],
     [["policies.json", "--shutdown-timeout", "30"], /^--shutdown-timeout 30 would be 30 ms: write the unit, as in 15s/],

@@ -15,12 +15,12 @@ impl Bucket {
     /// Blocks the key for `ms`: until the block ends, every request for one token is denied.
     ///
     /// `ms` is integer, 1 to 2^40 ([`check_for`](crate::check_for)). The block ends `ms` after the clock, or after `ts`
-    /// where that is ahead; on a grid of windows, where the first window begins at or after that. At its end a token
+    /// if that is ahead; on a grid of windows, where the first window begins at or after that. At its end a token
     /// bucket holds one token, and a window `rate` tokens (no more than `capacity`); a window that began at a request
     /// holds no more than it would have without the block. `retry_at` is the end.
     ///
     /// A block is debt. It never raises the value at any instant, so it shortens neither a debt nor an earlier block:
-    /// where one token is denied until then anyway, nothing is written.
+    /// if one token is denied until then anyway, nothing is written.
     #[must_use]
     pub fn block(&self, state: Option<State>, now: f64, ms: f64) -> Outcome {
         let known = Bucket::known(state, now);
@@ -35,7 +35,7 @@ impl Bucket {
         Outcome { decision: self.granted(write.unwrap_or(held), kept, now, retry_at, false), write }
     }
 
-    /// `held` with a value that reaches `least` where the block ends, and not before.
+    /// `held` with a value that reaches `least` when the block ends, and not before.
     fn owing(&self, held: State, from: f64, ms: f64, least: f64) -> State {
         let until = from + ms;
         let refilled = |t: f64| ((t - held.ts) * self.rate) / self.period;
@@ -62,7 +62,7 @@ impl Bucket {
     }
 }
 
-/// The value that is `target` with `all` tokens more, and below `least` with `before` tokens more. Where rounding would
+/// The value that is `target` with `all` tokens more, and below `least` with `before` tokens more. If rounding would
 /// make it miss that, it is corrected, the second condition last: a block may end late, and never early.
 fn debt(target: f64, least: f64, all: f64, before: f64) -> f64 {
     let ulps = (all + target) * ULPS;

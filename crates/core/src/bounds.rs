@@ -118,7 +118,7 @@ impl Field {
     /// Returns `value`; `-0` becomes `0`.
     ///
     /// # Errors
-    /// Where it is out of range, NaN, or a fraction where only integers are legal.
+    /// If it is out of range, NaN, or a fraction where only integers are legal.
     #[cfg_attr(not(feature = "small"), inline)]
     #[cfg_attr(feature = "small", inline(never))]
     pub fn check(self, value: f64) -> Result<f64, InputError> {
@@ -134,7 +134,7 @@ impl Field {
 /// Checks a count of tokens: finite, 0 to 2^40.
 ///
 /// # Errors
-/// Where it is out of range, or NaN.
+/// If it is out of range, or NaN.
 #[inline]
 pub fn check_count(count: f64) -> Result<f64, InputError> {
     Field::Count.check(count)
@@ -143,7 +143,7 @@ pub fn check_count(count: f64) -> Result<f64, InputError> {
 /// Checks the length of a block: integer ms, 1 to 2^40.
 ///
 /// # Errors
-/// Where it is out of range, NaN, or a fraction.
+/// If it is out of range, NaN, or a fraction.
 #[inline]
 pub fn check_for(ms: f64) -> Result<f64, InputError> {
     Field::For.check(ms)
@@ -152,7 +152,7 @@ pub fn check_for(ms: f64) -> Result<f64, InputError> {
 /// Checks a clock reading: 0 to 2^52 ms since the Unix epoch. A fraction is floored first.
 ///
 /// # Errors
-/// Where it is out of range, or NaN.
+/// If it is out of range, or NaN.
 #[inline]
 pub fn check_now(now: f64) -> Result<f64, InputError> {
     Field::Now.check(floor(now)).map_err(|error| InputError { value: now, ..error })

@@ -39,7 +39,7 @@ impl Bucket {
         if reserve { -self.max_reserved } else { 0.0 }
     }
 
-    /// `state`, or `None` where it came from a broken clock.
+    /// `state`, or `None` if it came from a broken clock.
     #[inline]
     pub(crate) fn known(state: Option<State>, now: f64) -> Option<State> {
         state.filter(|s| !Bucket::is_broken(*s, now))
@@ -71,7 +71,7 @@ impl Bucket {
     /// The state of an absent key in a store that has dropped states. `fresh_from` is the latest instant of the dropped
     /// states, ms: `full_at` of a full one, `ts` of an evicted one.
     ///
-    /// Where the clock is behind that instant, the key may have had a state then. So it is full as of that instant, and
+    /// If the clock is behind that instant, the key may have had a state then. So it is full as of that instant, and
     /// earns nothing until the clock has passed it again. Otherwise `None`: the key is full as of `now`.
     #[must_use]
     #[inline]
@@ -105,7 +105,7 @@ impl Bucket {
         self.refill(None, at)
     }
 
-    /// The first integer ms after `now` at which `refill(state, t).value - count >= floor`; `None` where that is after
+    /// The first integer ms after `now` at which `refill(state, t).value - count >= floor`; `None` if that is after
     /// [`MAX_NOW_MS`]. It must not hold at `now`.
     #[cfg_attr(not(feature = "small"), inline(always))]
     #[cfg_attr(feature = "small", inline(never))]

@@ -41,7 +41,7 @@ pub fn encode(state: State) -> [u8; STATE_BYTES] {
 /// Reads a state.
 ///
 /// # Errors
-/// Where the length is not 16 bytes, or a number is not finite.
+/// If the length is not 16 bytes, or a number is not finite.
 pub fn decode(bytes: &[u8]) -> Result<State, CorruptState> {
     let corrupt = CorruptState { length: bytes.len() };
     let (value, ts) = bytes.split_first_chunk::<8>().ok_or(corrupt)?;

@@ -28,15 +28,15 @@ impl Reason {
 /// The decision on one call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision {
-    /// Whether the call is granted: now, or at `retry_at` where `reserved` is set.
+    /// Whether the call is granted: now, or at `retry_at` if `reserved` is set.
     pub ok: bool,
-    /// Tokens after the call; tokens now where it is denied. 0 where the count can never be granted, since no state is
+    /// Tokens after the call; tokens now if it is denied. 0 if the count can never be granted, since no state is
     /// read then.
     pub value: f64,
     /// The `ts` of `value`, ms since the Unix epoch. The two determine the tokens at any later instant.
     pub ts: f64,
     /// ms since the Unix epoch, integer. Denied: the first ms at which the same request would be granted. Reserved: the
-    /// first ms at which its debt is paid. `None` where the call is granted now, and where there is no such time.
+    /// first ms at which its debt is paid. `None` if the call is granted now, and if there is no such time.
     pub retry_at: Option<f64>,
     /// The first integer ms at which the limit is full if nothing more is taken.
     pub reset_at: f64,

@@ -6,7 +6,7 @@ use crate::number::{ceil, floor, max, min};
 use crate::search::least;
 use crate::state::State;
 
-/// Origin of the window grid of a state with this `ts`, ms: `ts` itself where windows begin at the first request.
+/// Origin of the window grid of a state with this `ts`, ms: `ts` itself if windows begin at the first request.
 #[inline]
 fn grid(bucket: &Bucket, ts: f64) -> f64 {
     if bucket.start == FIRST_REQUEST { ts } else { bucket.start }

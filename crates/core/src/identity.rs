@@ -1,7 +1,7 @@
-//! The identity of a state: `name`, then `:key` where there is a key.
+//! The identity of a state: `name`, then `:key` if there is a key.
 //!
 //! A name has no `:`, so two different pairs of name and key have different identities. Keys are bytes of generalized
-//! UTF-8: a JavaScript string with a lone surrogate has an encoding of its own.
+//! UTF-8: a JavaScript string with a lone surrogate has its own encoding.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -23,7 +23,7 @@ pub fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(legal)
 }
 
-/// Calls `read` with the identity's bytes, and returns its result; `None` where name or key are too long.
+/// Calls `read` with the identity's bytes, and returns its result; `None` if name or key are too long.
 ///
 /// ```
 /// use tidegate_core::write_identity;

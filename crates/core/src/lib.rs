@@ -2,7 +2,7 @@
 //!
 //! A limit on one key is a [`State`]: `value`, the tokens at `ts`, and `ts` itself. A [`Policy`] and a clock determine the
 //! rest. Nothing here reads a clock, keeps a map or allocates: the caller passes the state and the time, and gets a
-//! [`Decision`] and, where something was taken, the state to store.
+//! [`Decision`] and, if something was taken, the state to store.
 //!
 //! ```
 //! use tidegate_core::{Config, Kind, Policy};

@@ -29,14 +29,14 @@ pub(crate) fn ceil(x: f64) -> f64 {
     0.0 - floor(-x) // never -0
 }
 
-/// The lesser of two numbers; the second where they are equal. Every implementation of the algebra (Lua, SQL) uses this
+/// The lesser of two numbers; the second if they are equal. Every implementation of the algebra (Lua, SQL) uses this
 /// order, so that the sign of a zero is the same everywhere.
 #[inline]
 pub(crate) fn min(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
-/// The greater of two numbers; the second where they are equal.
+/// The greater of two numbers; the second if they are equal.
 #[inline]
 pub(crate) fn max(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
@@ -66,7 +66,7 @@ impl fmt::Display for Shown {
     }
 }
 
-/// Writes `1e+21` where Rust writes `1e21`.
+/// Writes `1e+21` if Rust writes `1e21`.
 struct WithPlus<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl fmt::Write for WithPlus<'_, '_> {

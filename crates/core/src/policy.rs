@@ -104,13 +104,13 @@ impl Policy {
         self.capacity
     }
 
-    /// Most tokens that may be owed; infinite where the config has no bound.
+    /// Most tokens that may be owed; infinite if the config has no bound.
     #[must_use]
     pub fn max_reserved(&self) -> f64 {
         self.max_reserved
     }
 
-    /// Offset of the window grid from 0 UTC, integer ms, or [`FIRST_REQUEST`]; `None` where the config has none.
+    /// Offset of the window grid from 0 UTC, integer ms, or [`FIRST_REQUEST`]; `None` if the config has none.
     #[must_use]
     pub fn start(&self) -> Option<f64> {
         self.start
@@ -129,7 +129,7 @@ impl Policy {
         matches!(self.kind, Kind::FixedWindow) && self.start.is_none()
     }
 
-    /// The bucket of the whole limit. `start` is the [default](crate::default_start), ms; it is used only where the
+    /// The bucket of the whole limit. `start` is the [default](crate::default_start), ms; it is used only if the
     /// config has none.
     #[must_use]
     #[inline]

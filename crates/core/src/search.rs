@@ -2,7 +2,7 @@
 
 use crate::number::{ceil, floor, max, min};
 
-/// The least integer in `(no, last]` for which `yes` holds, or `None` where it does not hold at `last`.
+/// The least integer in `(no, last]` for which `yes` holds, or `None` if it does not hold at `last`.
 ///
 /// `yes` must be monotone, and must not hold at `no`. The search starts at `estimate`, which comes from a closed form
 /// and is off by a step or two of rounding, so nearly every call takes two evaluations. It gallops from there and then

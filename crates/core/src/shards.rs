@@ -42,7 +42,7 @@ impl<'a> Pool<'a> {
         self.missing_of(t, None)
     }
 
-    /// Tokens that all shards lack at `t`, as if each held `spread` tokens now where that is given.
+    /// Tokens that all shards lack at `t`, as if each held `spread` tokens now if that is given.
     fn missing_of(&self, t: f64, spread: Option<f64>) -> f64 {
         let mut missing = 0.0;
         for state in self.states.iter() {
@@ -67,7 +67,7 @@ impl<'a> Pool<'a> {
         State { value: self.whole.capacity - self.missing(self.now), ts }
     }
 
-    /// Takes `count` tokens, 0 to 2^40, from the pool. Where that is granted and `count` is above 0, `states` has the
+    /// Takes `count` tokens, 0 to 2^40, from the pool. If that is granted and `count` is above 0, `states` has the
     /// states to write; otherwise it is unchanged.
     pub fn take(&mut self, count: f64, reserve: bool) -> Decision {
         let floor = self.whole.floor(reserve);
@@ -123,7 +123,7 @@ impl<'a> Pool<'a> {
         Decision { reserved: false, ..self.decision(true, retry_at, None) }
     }
 
-    /// Tokens of each shard where all lack the same number, `missing` in total.
+    /// Tokens of each shard if all lack the same number, `missing` in total.
     fn even(&self, missing: f64) -> f64 {
         self.shard.capacity - missing / self.shards
     }
@@ -139,7 +139,7 @@ impl<'a> Pool<'a> {
     }
 
     /// The first integer ms after `now` at which the pool holds `count` tokens above `floor`, as if each shard held
-    /// `spread` tokens now where that is given. `value` is the tokens of the pool now.
+    /// `spread` tokens now if that is given. `value` is the tokens of the pool now.
     fn least_time_of(&self, spread: Option<f64>, value: f64, count: f64, floor: f64) -> Option<f64> {
         let holds = |t: f64| (self.whole.capacity - self.missing_of(t, spread)) - count >= floor;
         least(self.now, MAX_NOW_MS, self.estimate(value, count, floor), holds)

@@ -14,7 +14,7 @@ impl State {
     /// A state from its two numbers.
     ///
     /// # Errors
-    /// Where one is not finite.
+    /// If one is not finite.
     pub fn new(value: f64, ts: f64) -> Result<State, InputError> {
         // `check` would turn -0 into 0; a state keeps its bits.
         Field::Value.check(value)?;

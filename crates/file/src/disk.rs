@@ -27,7 +27,7 @@ fn network_name(kind: u32) -> Option<&'static str> {
     NETWORK.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name)
 }
 
-/// Name of the network file system that the folder is on; `None` for a local one, or where the system reports none.
+/// Name of the network file system that the folder is on; `None` for a local one, or if the system reports none.
 #[cfg(target_os = "linux")]
 fn network(folder: &Path) -> Option<&'static str> {
     network_name(rustix::fs::statfs(folder).ok()?.f_type as u32)
@@ -97,7 +97,7 @@ fn append_zeros(file: &mut File, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the blocks were allocated; false where the file system does not support it.
+/// Whether the blocks were allocated; false if the file system does not support it.
 #[cfg(target_os = "linux")]
 fn allocate(file: &File, bytes: u64) -> io::Result<bool> {
     use rustix::fs::{FallocateFlags, fallocate};

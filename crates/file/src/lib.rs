@@ -21,7 +21,7 @@
 //! Writers exclude each other by a robust mutex in the lock file. Readers take no lock: they read the number of the
 //! newest transaction and write theirs into the table of readers, both `volatile` words of a shared map, and then read
 //! pages that no writer reuses while that number is in the table. In C's memory model these are data races. They are
-//! sound where an aligned word is read and written whole, and where writes become visible in their order or are fenced
+//! sound if an aligned word is read and written whole, and if writes become visible in their order or are fenced
 //! by the mutex. LMDB relies on that on every system that it supports, and so does this crate.
 //!
 //! No sanitizer proves it: ThreadSanitizer does not see the memory of other processes, and LMDB's C code is built

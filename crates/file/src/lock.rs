@@ -33,7 +33,7 @@ pub(crate) fn file(folder: &Path, name: &str) -> Result<File, FileError> {
         .map_err(|error| FileError::io(folder, &format!("{name} cannot be opened"), &error))
 }
 
-/// Whether the lock was taken; false where another process holds it.
+/// Whether the lock was taken; false if another process holds it.
 pub(crate) fn tried(folder: &Path, tried: Result<(), TryLockError>) -> Result<bool, FileError> {
     match tried {
         Ok(()) => Ok(true),

@@ -33,12 +33,12 @@ static OPEN: LazyLock<Mutex<HashMap<PathBuf, Weak<FileStore>>>> = LazyLock::new(
 /// Opens the folder at `path`, or returns the store that this process already has open. A missing folder is created.
 ///
 /// # Errors
-/// Where the path is not a folder, may not be written to, is on a network file system or a full disk, is corrupt, or is
+/// If the path is not a folder, may not be written to, is on a network file system or a full disk, is corrupt, or is
 /// open with other settings. The error has the remedy.
 pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> {
     fork::watch();
     if fork::forked() {
-        let what = "this process was forked from one that had a folder open; start it as a program of its own";
+        let what = "this process was forked from one that had a folder open; start it as a separate program";
         return Err(FileError::new(path, what));
     }
     let fail = |error| FileError::io(path, "the folder cannot be used", &error);

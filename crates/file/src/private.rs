@@ -20,7 +20,7 @@ const FILES: [&str; 10] = [
     "owner.lock",
 ];
 
-/// Opens a file for reading and writing, creating it where it is missing, with mode 600 under any umask.
+/// Opens a file for reading and writing, creating it if it is missing, with mode 600 under any umask.
 pub(crate) fn open(path: &Path, truncate: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(truncate);

@@ -24,7 +24,7 @@ pub(crate) fn sealed(key: &[u8], body: &[u8]) -> Vec<u8> {
     [body, &seal(key, body).to_le_bytes()].concat()
 }
 
-/// A row without its hash; `None` where that does not match row and key.
+/// A row without its hash; `None` if that does not match row and key.
 pub(crate) fn opened<'r>(key: &[u8], row: &'r [u8]) -> Option<&'r [u8]> {
     let (body, hash) = row.split_last_chunk()?;
     (seal(key, body).to_le_bytes() == *hash).then_some(body)
@@ -39,7 +39,7 @@ pub(crate) fn write(key: &Key, state: State, full_at: f64) -> [u8; ROW] {
     row
 }
 
-/// The state of a row, and the time at which it is full, ms; `None` where the hash does not match row and key.
+/// The state of a row, and the time at which it is full, ms; `None` if the hash does not match row and key.
 pub(crate) fn read(key: &[u8], row: &[u8]) -> Option<(State, f64)> {
     let body: &[u8; 24] = opened(key, row)?.try_into().ok()?;
     let (state, full_at) = body.split_at(16);

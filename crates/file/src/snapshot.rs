@@ -25,7 +25,7 @@ fn snapshot(folder: &Path) -> PathBuf {
     folder.join("snapshot.mdb")
 }
 
-/// Identity of this run (boot) of the system. Empty where the system reports none: then a power cut is not detected,
+/// Identity of this run (boot) of the system. Empty if the system reports none: then a power cut is not detected,
 /// and the data file is used if its pages are sound.
 fn run() -> String {
     #[cfg(target_os = "linux")]
@@ -115,7 +115,7 @@ pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
     restore().map_err(|error| FileError::io(folder, "the last snapshot cannot be put in its place", &error))
 }
 
-/// Age of the last snapshot of any process; `None` where there is none, or where the clock stepped back.
+/// Age of the last snapshot of any process; `None` if there is none, or if the clock stepped back.
 fn age(folder: &Path) -> Option<Duration> {
     fs::metadata(snapshot(folder)).and_then(|found| found.modified()).ok()?.elapsed().ok()
 }

@@ -33,7 +33,7 @@ pub struct Stats {
     /// Size of the data file in bytes, free pages included. A snapshot takes at most as much again, twice while one is
     /// made.
     pub bytes: u64,
-    /// The error of the last snapshot, where it failed.
+    /// The error of the last snapshot, if it failed.
     pub sync_error: Option<String>,
 }
 
@@ -106,7 +106,7 @@ impl FileStore {
             return Ok(());
         }
         let what =
-            "this process was forked from one that had it open; start it as a program of its own, and open it there";
+            "this process was forked from one that had it open; start it as a separate program, and open it there";
         Err(FileError::new(&self.folder, what))
     }
 
@@ -155,7 +155,7 @@ impl FileStore {
     /// One call on one limit and key. A call that writes nothing (a denial, a check) waits for no other call.
     ///
     /// # Errors
-    /// Where the folder cannot be used; nothing is taken then.
+    /// If the folder cannot be used; nothing is taken then.
     pub fn decide(&self, limit: &Limit, key: Option<&[u8]>, call: Call) -> Result<Decision, FileError> {
         let (decision, change) = self.reading(|states| plan(states, limit, key, &call))?;
         if change.is_none() {
@@ -168,7 +168,7 @@ impl FileStore {
     /// One independent call on each of many keys of one limit, in one transaction.
     ///
     /// # Errors
-    /// Where the folder cannot be used; nothing is taken then.
+    /// If the folder cannot be used; nothing is taken then.
     pub fn decide_many(&self, limit: &Limit, keys: &[Option<&[u8]>], call: Call) -> Result<Vec<Decision>, FileError> {
         self.writing(|states| keys.iter().map(|key| states.decide(limit, *key, &call)).collect())
     }
@@ -176,7 +176,7 @@ impl FileStore {
     /// Takes from all members or from none; without `takes`, only decides.
     ///
     /// # Errors
-    /// Where the folder cannot be used; nothing is taken then.
+    /// If the folder cannot be used; nothing is taken then.
     pub fn take_all(&self, members: &[Member], now: f64, takes: bool) -> Result<All, FileError> {
         let (all, changes) = self.reading(|states| plan_all(states, members, now))?;
         if !takes || changes.is_empty() {
@@ -194,7 +194,7 @@ impl FileStore {
     /// The state of the key at `now`, ms since the Unix epoch.
     ///
     /// # Errors
-    /// Where the folder cannot be used.
+    /// If the folder cannot be used.
     pub fn value(&self, limit: &Limit, key: Option<&[u8]>, now: f64) -> Result<State, FileError> {
         let bucket = limit.bucket(key);
         let stored = self.reading(|states| states.read(limit.digest(key)))?;
@@ -204,7 +204,7 @@ impl FileStore {
     /// Removes the state: the key is full again.
     ///
     /// # Errors
-    /// Where the folder cannot be used.
+    /// If the folder cannot be used.
     pub fn reset(&self, limit: &Limit, key: Option<&[u8]>) -> Result<(), FileError> {
         self.writing(|states| states.remove(limit.digest(key)))
     }
@@ -212,7 +212,7 @@ impl FileStore {
     /// Counts of the states held and dropped.
     ///
     /// # Errors
-    /// Where the folder cannot be used.
+    /// If the folder cannot be used.
     pub fn stats(&self) -> Result<Stats, FileError> {
         let rows = self.reading(|states| Ok(self.rows.len(&states.txn)?))?;
         Ok(Stats {

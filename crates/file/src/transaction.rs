@@ -26,7 +26,7 @@ pub(crate) const OWN_ROWS: u64 = 2;
 /// The key of the latest instant of the dropped states: see [`tidegate_core::Bucket::absent`].
 pub(crate) const FRESH_FROM: &[u8] = b"fresh from";
 
-/// The latest instant of the dropped states, ms since the Unix epoch; 0 where none was dropped.
+/// The latest instant of the dropped states, ms since the Unix epoch; 0 if none was dropped.
 pub(crate) fn fresh_from(rows: Rows, txn: &RoTxn<'_>) -> Result<f64, Fault> {
     let Some(bytes) = rows.get(txn, FRESH_FROM)? else { return Ok(0.0) };
     let number = row::opened(FRESH_FROM, bytes).and_then(|number| number.try_into().ok());
@@ -54,7 +54,7 @@ impl States for Reading<'_> {
     }
 }
 
-/// States examined for one to drop where there is no room; where there is room, for full ones.
+/// States examined for one to drop if there is no room; if there is room, for full ones.
 const SAMPLE: usize = 64;
 const PASSED: usize = 8;
 /// Most states that one call drops.
@@ -124,7 +124,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Drops a state and stores its instant, where that is the latest.
+    /// Drops a state and stores its instant, if that is the latest.
     fn drop_state(&mut self, key: &Key, at: f64, now: f64) -> Result<(), Fault> {
         self.rows.delete(&mut self.txn, key)?;
         let before = fresh_from(self.rows, &self.txn)?;

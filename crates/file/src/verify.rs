@@ -121,7 +121,7 @@ struct Walk<'a> {
     /// Pages seen so far, used or free. No page may occur twice.
     taken: HashSet<u64>,
     entries: u64,
-    /// Length of each key in bytes, where all are equally long.
+    /// Length of each key in bytes, if all are equally long.
     key: Option<usize>,
     less: Less,
     /// The last key seen, which the next one may not precede.

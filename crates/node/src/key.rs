@@ -2,7 +2,7 @@
 
 use tidegate_core::MAX_KEY_BYTES;
 
-/// Appends a key's UTF-16 units as generalized UTF-8, so that lone surrogates stay distinct; `None` where it exceeds the
+/// Appends a key's UTF-16 units as generalized UTF-8, so that lone surrogates stay distinct; `None` if it exceeds the
 /// longest key.
 pub(crate) fn append(units: &[u16], bytes: &mut Vec<u8>) -> Option<()> {
     let from = bytes.len();

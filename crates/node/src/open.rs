@@ -22,7 +22,7 @@ pub(crate) fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
-/// Keeps a store with the doubles for its numbers: a `Float64Array` on an `ArrayBuffer` of its own.
+/// Keeps a store with the doubles for its numbers: a `Float64Array` on its own `ArrayBuffer`.
 fn opened(mut numbers: Float64Array, place: Place) -> Result<u32> {
     // Safety: the addon is called by one thread at a time, and JavaScript does not use the doubles meanwhile.
     let doubles: Option<&mut [f64; NUMBERS]> = unsafe { numbers.as_mut() }.try_into().ok();
@@ -97,7 +97,7 @@ pub(crate) fn limits() -> u32 {
     live_limits() as u32
 }
 
-/// Counts of a store. Throws where a folder cannot be read.
+/// Counts of a store. Throws if a folder cannot be read.
 #[napi(catch_unwind)]
 pub(crate) fn stats(number: u32) -> Result<StoreStats> {
     let store = store(number).ok_or_else(|| Error::from_reason("there is no such store"))?;

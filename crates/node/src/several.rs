@@ -48,7 +48,7 @@ fn write_all(decisions: &[Decision], answers: &mut [f64]) {
 }
 
 /// Takes from all members or from none; without `takes`, only decides. Each request has its limit, the end of its
-/// key in `units`, and eight doubles in `answers`: as input its count and 1 where tokens may be owed, as output its
+/// key in `units`, and eight doubles in `answers`: as input its count and 1 if tokens may be owed, as output its
 /// decision, with the status word last. Returns the status of all and their retryAt (NaN: none).
 #[napi(catch_unwind)]
 pub(crate) fn all(

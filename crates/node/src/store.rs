@@ -114,7 +114,7 @@ pub(crate) struct StoreStats {
     pub expired: f64,
     /// Bytes of the table, or of the data file.
     pub bytes: f64,
-    /// The error of the last snapshot, where it failed.
+    /// The error of the last snapshot, if it failed.
     pub sync_error: Option<String>,
 }
 

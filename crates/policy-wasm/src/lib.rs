@@ -19,7 +19,7 @@ static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_all
 /// document's text repeats, which a JavaScript object cannot show.
 ///
 /// # Errors
-/// Where JavaScript cannot make the result.
+/// If JavaScript cannot make the result.
 #[wasm_bindgen]
 pub fn check(document: &JsValue, repeated: &JsValue) -> Result<JsValue, JsError> {
     let mut tree = value::tree(document);

@@ -37,7 +37,7 @@ const UNITS: [(&str, f64); 6] =
 /// Fields of a rule that its tiers share, because they determine where the state is stored.
 pub(crate) const SHARED: [&str; 2] = ["start", "shards"];
 
-/// The rule's `algorithm`; `None` where it is wrong, which is reported.
+/// The rule's `algorithm`; `None` if it is wrong, which is reported.
 pub(crate) fn kind(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<Kind> {
     let known = ALGORITHMS.map(|(name, _)| name);
     let expected = known.map(quoted).join(" or ");
@@ -63,7 +63,7 @@ pub(crate) fn names(kind: Kind, tier: bool) -> Vec<&'static str> {
     numbers(kind, tier).map(|(_, name)| name).collect()
 }
 
-/// A duration such as `15m` in ms; `None` where the text is not a duration.
+/// A duration such as `15m` in ms; `None` if the text is not a duration.
 fn duration(text: &str) -> Option<f64> {
     let (unit, ms) = UNITS.into_iter().find(|(unit, _)| text.ends_with(unit))?;
     let amount = text.strip_suffix(unit)?;
@@ -101,7 +101,7 @@ pub(crate) fn ms(tree: &Tree) -> Option<f64> {
 /// The end of the sentence "`field` must be …".
 pub(crate) fn expects(field: Field) -> String {
     let bound = field.bound().expects;
-    if TIMES.contains(&field) { format!("{bound}, or a text such as \"15m\"") } else { bound.into() }
+    if TIMES.contains(&field) { format!("{bound}, or a string such as \"15m\"") } else { bound.into() }
 }
 
 /// The number under the first of its names that is given.
@@ -120,7 +120,7 @@ fn number(fields: &Fields<'_>, field: Field, report: &mut Report<'_>) -> Option<
         fields.wrong(first, expects(field), report);
     }
     for name in given {
-        let expected = format!("absent where `{first}` is given: both set the same number");
+        let expected = format!("absent if `{first}` is given: both set the same number");
         fields.wrong(name, expected, report);
     }
     number
@@ -135,11 +135,11 @@ fn rate(fields: &Fields<'_>, per_second: Option<&str>, report: &mut Report<'_>) 
     number(fields, Field::Rate, report)
 }
 
-/// The period in ms: that of a rate per second, or the one that is given beside `rate`.
+/// The period in ms: that of a rate per second, or the one that is given with `rate`.
 fn period(fields: &Fields<'_>, per_second: Option<&str>, report: &mut Report<'_>) -> Option<f64> {
     match (per_second, fields.get("period")) {
         (Some(alias), Some(_)) if fields.get("rate").is_none() => {
-            fields.refuse("period", format!("absent where `{alias}` is given: its period is 1000 ms"), report)
+            fields.refuse("period", format!("absent if `{alias}` is given: its period is 1000 ms"), report)
         }
         (Some(_), None) => Some(SECOND),
         (None, None) => fields.refuse("period", expects(Field::Period), report),
@@ -147,7 +147,7 @@ fn period(fields: &Fields<'_>, per_second: Option<&str>, report: &mut Report<'_>
     }
 }
 
-/// The policy of an `algorithm_config`, or of a tier's settings with what the rule shares. `None` where it has
+/// The policy of an `algorithm_config`, or of a tier's settings with what the rule shares. `None` if it has
 /// mistakes, which are reported.
 pub(crate) fn policy(
     fields: &Fields<'_>,

@@ -16,7 +16,7 @@ pub struct Cost {
     /// The header or query parameter in which the client states it. `None`: every request costs `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stated: Option<Descriptor>,
-    /// Tokens where the client states no usable number.
+    /// Tokens if the client states no usable number.
     pub default: f64,
     /// The least cost, whatever the client states.
     pub min: f64,
@@ -28,7 +28,7 @@ pub struct Cost {
 pub(crate) const FIELDS: [&str; 4] = ["source", "default", "min", "max"];
 /// The same inside an `algorithm_config`.
 pub(crate) const ALIASES: [&str; 3] = ["cost_source", "fixed_cost", "default_cost"];
-const EXPECTS: &str = "\"fixed\", or \"header:\" or \"query:\" and a name of 1 to 128 characters";
+const EXPECTS: &str = "\"fixed\", or \"header:\" or \"query:\" followed by a name of 1 to 128 characters";
 const WHOLE: &str = "a number of tokens, or an object with source, default, min, max";
 
 /// The range of a number, from 0.
@@ -86,7 +86,7 @@ impl Cost {
             if tree.is_none() {
                 return Cost::aliased(config, most, report);
             }
-            config.wrong(name, "absent where the rule has a `cost`", report);
+            config.wrong(name, "absent if the rule has a `cost`", report);
         }
         match tree {
             None | Some(Tree::Number(_)) => Cost::fixed(tree, most, report),
@@ -124,7 +124,7 @@ impl Cost {
         let given = config.get("cost_source");
         let stated = given.and_then(|_| source(given, &config.at("cost_source"), report));
         if let (None, None, Some(_)) = (given, config.get("fixed_cost"), config.get("default_cost")) {
-            let expected = "beside a `cost_source`: without one, every request takes `fixed_cost`";
+            let expected = "with a `cost_source`: without one, every request takes `fixed_cost`";
             config.wrong("default_cost", expected, report);
         }
         let mut cost = |name: &str, used: bool| {

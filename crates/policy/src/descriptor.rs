@@ -30,7 +30,7 @@ pub struct Descriptor {
 
 /// The end of the sentence "… must be".
 pub(crate) const EXPECTS: &str =
-    "\"ip:address\", or \"header:\", \"jwt:\" or \"query:\" and a name of 1 to 128 characters";
+    "\"ip:address\", or \"header:\", \"jwt:\" or \"query:\" followed by a name of 1 to 128 characters";
 /// The characters of a header's name, besides letters and digits (RFC 9110, 5.6.2).
 pub(crate) const HEADER: &str = "!#$%&'*+-.^_`|~";
 const LONGEST: usize = 128;
@@ -52,7 +52,7 @@ impl Descriptor {
         fits.then_some(Descriptor { source, name })
     }
 
-    /// The descriptor at `path`; `None` where it is wrong, which is reported.
+    /// The descriptor at `path`; `None` if it is wrong, which is reported.
     pub(crate) fn read(tree: Option<&Tree>, path: &str, report: &mut Report<'_>) -> Option<Descriptor> {
         let Some(Tree::Text(text)) = tree else { return report.refuse(path, EXPECTS, tree) };
         let found = Descriptor::parse(text);

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct Document {
     /// The rules, in order. All that match a request apply to it.
     pub rules: Vec<Rule>,
-    /// What applies where no rule matches; rules in shadow mode do not count.
+    /// What applies if no rule matches; rules in shadow mode do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Rule>,
 }
@@ -66,7 +66,7 @@ impl Document {
     /// ```
     ///
     /// # Errors
-    /// As [`Document::read`]; a text that is not JSON is one mistake.
+    /// As [`Document::read`]; a string that is not JSON is one mistake.
     #[cfg(feature = "json")]
     pub fn parse(text: &str) -> Result<Document, Problems> {
         match serde_json::from_str::<Tree>(text) {
@@ -89,7 +89,7 @@ impl Document {
         let fields = Fields::read(Some(tree), "", &FIELDS, "a policy document", &mut report)?;
         match fields.get("$schema") {
             None | Some(Tree::Text(_)) => {}
-            other => report.wrong("$schema", "a text", other),
+            other => report.wrong("$schema", "a string", other),
         }
         let list = list(&fields, &mut report);
         let mut names = Names::default();
@@ -108,7 +108,7 @@ impl Document {
             let rule = Rule::read(tree, &mut report)?;
             names.add(rule.name.clone(), Some(&rule), &mut report);
             if !rule.matches.is_empty() {
-                let expected = "absent: the fallback applies where no rule matches";
+                let expected = "absent: the fallback applies if no rule matches";
                 report.add("match", expected.into(), "an object".into(), None);
             }
             Some(rule)
@@ -117,7 +117,7 @@ impl Document {
     }
 }
 
-/// The `rules`; none where they are not as many as they must be, which is reported.
+/// The `rules`; none if they are not as many as they must be, which is reported.
 fn list<'a>(fields: &Fields<'a>, report: &mut Report<'_>) -> &'a [Tree] {
     let expected = format!("an array of 1 to {MAX_RULES} rules");
     match fields.get("rules") {
@@ -137,21 +137,21 @@ struct Names {
 }
 
 impl Names {
-    /// Adds the name of a rule, or reports that another rule stores its state there. `rule` is `None` where it has mistakes.
+    /// Adds the name of a rule, or reports that another rule stores its state there. `rule` is `None` if it has mistakes.
     fn add(&mut self, name: String, rule: Option<&Rule>, report: &mut Report<'_>) {
         let counts = rule.map_or_else(Vec::new, |rule| rule.enforcement.counts(&name));
         if let Some(count) = counts.iter().find(|count| self.rules.contains(count)) {
-            let expected = format!("absent beside the rule {}: the block counts under that name", quoted(count));
+            let expected = format!("absent with the rule {}: the block counts under that name", quoted(count));
             report.add("block", expected, "an object".into(), None);
         }
         if self.rules.contains(&name) {
-            let expected = "another one than the rules' before it: a name is where the limit's state is";
+            let expected = "a name that no earlier rule has: the limit's state is stored under it";
             report.add("name", expected.into(), quoted(&name), None);
             return;
         }
         if self.counts.contains(&name) {
             let whose = quoted(name.rsplit_once('.').map_or("", |(rule, _)| rule));
-            report.add("name", format!("another one: the block of {whose} counts under it"), quoted(&name), None);
+            report.add("name", format!("another name: the block of {whose} counts under it"), quoted(&name), None);
         }
         self.rules.push(name);
         self.counts.extend(counts);

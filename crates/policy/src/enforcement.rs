@@ -69,7 +69,7 @@ impl Enforcement {
         if let (Some(_), Some(name)) = (fields.get("block"), name)
             && name.len() > MAX_BLOCKED_NAME
         {
-            let expected = format!("at most {MAX_BLOCKED_NAME} characters beside `block`");
+            let expected = format!("at most {MAX_BLOCKED_NAME} characters with `block`");
             report.add("name", expected, quoted(name), None);
         }
         Enforcement { shadow, on_store_error, block }

@@ -7,7 +7,7 @@ pub(crate) fn shown(number: f64) -> String {
     tidegate_core::Shown(number).to_string()
 }
 
-/// The number of a text of digits, with or without a point.
+/// The number of a string of digits, with or without a point.
 #[cfg(not(all(feature = "js", target_family = "wasm")))]
 pub(crate) fn parsed(digits: &str) -> Option<f64> {
     digits.parse().ok()

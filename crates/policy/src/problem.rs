@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Problem {
     /// Index of the rule; `None` for the document and its `fallback_limit`.
     pub rule: Option<usize>,
-    /// The rule's name, where it has one.
+    /// The rule's name, if it has one.
     pub name: Option<String>,
     /// Path from the document's root: `rules[0].algorithm_config.burst`.
     pub path: String,
@@ -29,7 +29,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The mistakes of a document, in the order of the document's rules: all of them up to 1000. Where there are more, one
+/// The mistakes of a document, in the order of the document's rules: all of them up to 1000. If there are more, one
 /// further problem states how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
@@ -59,7 +59,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The listed mistakes. Where there are more, the last one states how many.
+    /// The listed mistakes. If there are more, the last one states how many.
     pub(crate) fn into_problems(mut self) -> Vec<Problem> {
         let total = self.total;
         if total > self.listed.len() {
@@ -98,7 +98,7 @@ impl<'a> Report<'a> {
         self.add(path, expected.into(), got.map_or_else(|| "nothing".into(), Tree::shown), None);
     }
 
-    /// Reports it, in place of what the field would be.
+    /// Reports it, instead of what the field would be.
     pub(crate) fn refuse<T>(&mut self, path: &str, expected: impl Into<String>, got: Option<&Tree>) -> Option<T> {
         self.wrong(path, expected, got);
         None

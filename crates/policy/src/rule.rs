@@ -89,10 +89,10 @@ pub(crate) const FALLBACK: &str = "fallback_limit";
 /// The most parts of a key.
 pub(crate) const MAX_KEYS: usize = 8;
 /// The end of the sentence "`match` must be …".
-pub(crate) const MATCH: &str = "an object of texts, numbers or booleans by where they are: {\"jwt:plan\": \"pro\"}";
+pub(crate) const MATCH: &str = "an object of strings, numbers or booleans by place: {\"jwt:plan\": \"pro\"}";
 
 impl Rule {
-    /// The policy of a plan, or the rule's own where there is no such tier.
+    /// The policy of a plan, or the rule's own if there is no such tier.
     #[must_use]
     pub fn policy_of(&self, tier: Option<&str>) -> &Policy {
         let settings = self.tiers.iter().flat_map(|tiers| &tiers.settings);
@@ -100,7 +100,7 @@ impl Rule {
         &found.map_or(&self.limit, |setting| &setting.limit).policy
     }
 
-    /// Reads a rule; `None` where it has mistakes, which are reported.
+    /// Reads a rule; `None` if it has mistakes, which are reported.
     pub(crate) fn read(tree: &Tree, report: &mut Report<'_>) -> Option<Rule> {
         let fallback = matches!(report.part, Part::Fallback);
         if let (Tree::Map(map), Part::Rule { name, .. }) = (tree, &mut report.part) {
@@ -141,7 +141,7 @@ fn name(tree: Option<&Tree>, report: &mut Report<'_>) -> Option<String> {
 }
 
 fn keys(tree: Option<&Tree>, report: &mut Report<'_>) -> Vec<Descriptor> {
-    let expected = format!("an array of 0 to {MAX_KEYS} texts such as \"header:x-api-key\"; [] is one limit for all");
+    let expected = format!("an array of 0 to {MAX_KEYS} strings such as \"header:x-api-key\"; [] is one limit for all");
     let mut found = Vec::new();
     match tree {
         Some(Tree::List(list)) if list.len() <= MAX_KEYS => {
@@ -149,7 +149,7 @@ fn keys(tree: Option<&Tree>, report: &mut Report<'_>) -> Vec<Descriptor> {
                 let path = format!("limit_keys[{at}]");
                 let Some(key) = Descriptor::read(Some(item), &path, report) else { continue };
                 if found.contains(&key) {
-                    report.wrong(&path, "another one than those before it", Some(item));
+                    report.wrong(&path, "different from those before it", Some(item));
                 }
                 found.push(key);
             }
@@ -169,7 +169,7 @@ fn matches(tree: &Tree, report: &mut Report<'_>) -> Vec<Match> {
         match (place, value.text()) {
             (Some(place), Some(text)) => found.push(Match { at: place, equals: text }),
             (_, Some(_)) => {}
-            (_, None) => report.wrong(&path, "a text, a finite number, true or false", Some(value)),
+            (_, None) => report.wrong(&path, "a string, a finite number, true or false", Some(value)),
         }
     }
     found

@@ -16,19 +16,19 @@ const DURATION: &str = r"^\d+(\.\d+)?(ms|s|m|h|d|w)$";
 fn about(name: &str) -> &'static str {
     match name {
         "rate" => "Tokens added per period.",
-        "tokens_per_second" | "rps" => "Tokens added per second, in place of rate and period.",
-        "period" => "Length of the period: ms, or a text such as 15m.",
+        "tokens_per_second" | "rps" => "Tokens added per second, instead of rate and period.",
+        "period" => "Length of the period: ms, or a string such as 15m.",
         "capacity" | "burst" => "Most tokens that accumulate; default the rate.",
-        "maxReserved" => "Most tokens that may be owed, where the rule reserves.",
+        "maxReserved" => "Most tokens that may be owed, if the rule reserves.",
         "start" => {
-            "Offset of the window grid from 0 UTC: ms, or a text such as 8h; or \"first request\": each key's window begins at its first request. Default derived from name and key."
+            "Offset of the window grid from 0 UTC: ms, or a string such as 8h; or \"first request\": each key's window begins at its first request. Default derived from name and key."
         }
         "shards" => "Parts that share the limit.",
         "cost_source" => "fixed, or the header or query parameter in which the client states the cost.",
         "fixed_cost" => "Tokens of every request; default 1.",
-        "for" => "Length of a block: ms, or a text such as 10m.",
-        "within" => "Ms, or a text such as 12h, in which denials and earlier blocks are counted; default one day.",
-        _ => "Tokens where the client states nothing usable; default 1.",
+        "for" => "Length of a block: ms, or a string such as 10m.",
+        "within" => "Ms, or a string such as 12h, in which denials and earlier blocks are counted; default one day.",
+        _ => "Tokens if the client states nothing usable; default 1.",
     }
 }
 
@@ -93,17 +93,17 @@ fn block() -> Value {
             after: { "type": "integer", "minimum": 1, "maximum": enforcement::MAX_AFTER, "description": "Denials after which a key is blocked." },
             lengths: {
                 "anyOf": [length, { "type": "array", "minItems": 1, "maxItems": enforcement::MAX_LENGTHS, "items": length }],
-                "description": "How long: ms, or a text such as 10m. Of several, the first block lasts for the first, and so on; the last one is repeated.",
+                "description": "How long: ms, or a string such as 10m. Of several, the first block lasts for the first, and so on; the last one is repeated.",
             },
             within: number(Field::For, "within"),
         },
         "required": [after, lengths],
         "additionalProperties": false,
-        "description": "Blocks a key that is denied again and again, for longer each time.",
+        "description": "Blocks a key that is denied repeatedly, for longer each time.",
     })
 }
 
-/// A rule with these fields, which matches at most so many things.
+/// A rule with these fields, which matches at most this many things.
 fn rule_schema(required: &[&str], matches: usize) -> Value {
     let by_algorithm: Vec<Value> = ALGORITHMS
         .iter()
@@ -129,7 +129,7 @@ fn rule_schema(required: &[&str], matches: usize) -> Value {
         ])
         .collect();
     let all = json!({
-        "name": { "type": "string", "pattern": format!("^[A-Za-z0-9_.-]{{1,{MAX_NAME_BYTES}}}$"), "description": "The limit's name: where its state is." },
+        "name": { "type": "string", "pattern": format!("^[A-Za-z0-9_.-]{{1,{MAX_NAME_BYTES}}}$"), "description": "The limit's name, under which its state is stored." },
         "limit_keys": { "type": "array", "maxItems": rule::MAX_KEYS, "uniqueItems": true, "items": { "$ref": "#/$defs/descriptor" }, "description": "Whose limit: what these hold together is the key. [] is one limit for all." },
         "algorithm": { "enum": ALGORITHMS.map(|(name, _)| name) },
         "algorithm_config": { "type": "object" },
@@ -187,7 +187,7 @@ pub fn schema() -> Value {
             },
             "required": tiers::FIELDS,
             "additionalProperties": false,
-            "description": "Settings of plans, in place of the algorithm_config.",
+            "description": "Settings of plans, instead of the algorithm_config.",
         },
         "onStoreError": {
             "description": "What the rule does when its store fails; default what the limiter does.",
@@ -216,7 +216,7 @@ pub fn schema() -> Value {
         "type": "object",
         "properties": {
             document::FIELDS[0]: { "type": "array", "minItems": 1, "maxItems": document::MAX_RULES, "items": { "$ref": "#/$defs/rule" } },
-            document::FIELDS[1]: { "$ref": "#/$defs/fallback", "description": "What applies where no rule matches." },
+            document::FIELDS[1]: { "$ref": "#/$defs/fallback", "description": "What applies if no rule matches." },
             document::FIELDS[2]: { "type": "string" },
         },
         "required": ["rules"],

@@ -1,4 +1,4 @@
-//! Settings for each plan, in place of the rule's own `algorithm_config`.
+//! Settings for each plan, instead of the rule's own `algorithm_config`.
 
 use crate::algorithm;
 use crate::cost::Cost;
@@ -32,7 +32,7 @@ pub struct Tier {
 pub(crate) const FIELDS: [&str; 2] = ["by", "settings"];
 
 impl Tiers {
-    /// Reads `tiers`; `rule` is the rule's own policy, where that has no mistake.
+    /// Reads `tiers`; `rule` is the rule's own policy, if that has no mistake.
     pub(crate) fn read(
         tree: &Tree,
         (kind, rule): (Kind, Option<&Policy>),
@@ -53,7 +53,7 @@ impl Tiers {
                 report.add(&path, "another name: readers of JSON lose this one".into(), quoted(name), None);
                 continue;
             }
-            let what = "a tier (`start` and `shards` are the rule's, since they say where the state is)";
+            let what = "a tier (`start` and `shards` are the rule's, since they decide where the state is stored)";
             let Some(numbers) = Fields::read(Some(tier), &path, &algorithm::names(kind, true), what, report) else {
                 continue;
             };

@@ -50,7 +50,7 @@ impl Tree {
     }
 }
 
-/// A text in quotes, cut where it is long.
+/// A text in quotes, cut if it is long.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for (at, character) in text.chars().enumerate() {

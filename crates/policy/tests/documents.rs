@@ -129,7 +129,7 @@ fn a_match_of_a_number_that_is_not_finite_is_a_mistake() {
     for (number, shown) in [(f64::NAN, "NaN"), (f64::INFINITY, "Infinity"), (f64::NEG_INFINITY, "-Infinity")] {
         let problems = document(number).unwrap_err();
         let expected = format!(
-            r#"rule 0 "api": `match["jwt:level"]` must be a text, a finite number, true or false; got {shown}"#
+            r#"rule 0 "api": `match["jwt:level"]` must be a string, a finite number, true or false; got {shown}"#
         );
         assert_eq!(problems.to_string(), expected);
     }
@@ -278,6 +278,6 @@ fn the_schema_describes_each_number_and_with_what_it_is_exclusive() {
     assert_eq!(described.len(), properties.len() - 2, "{described:?}");
     assert!(described.iter().all(|text| text.ends_with('.')));
     let block = &schema["$defs"]["block"]["properties"];
-    assert!(block["within"]["description"].as_str().unwrap().starts_with("Ms, or a text such as 12h"));
+    assert!(block["within"]["description"].as_str().unwrap().starts_with("Ms, or a string such as 12h"));
     assert!(block["for"]["anyOf"][0]["description"].as_str().unwrap().starts_with("Length of a block"));
 }

@@ -16,7 +16,7 @@ use tidegate_core::Field;
 
 /// A capacity in whole tokens.
 pub(crate) struct Smallest {
-    /// `None` where no legal capacity suffices.
+    /// `None` if no legal capacity suffices.
     pub(crate) tokens: Option<f64>,
     /// Whether the capacity is exact: no key was evicted meanwhile.
     pub(crate) exact: bool,

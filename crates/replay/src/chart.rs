@@ -75,7 +75,7 @@ fn drawn(series: &Series, svg: &mut String) -> Result<(), Box<dyn std::error::Er
     Ok(())
 }
 
-/// A time on the axis: to the second where the whole is short, to the minute or the day where it is long.
+/// A time on the axis: to the second if the whole is short, to the minute or the day if it is long.
 fn label(ms: f64, span_ms: f64) -> String {
     let Ok(at) = Timestamp::from_millisecond(ms as i64) else { return String::new() };
     let format = match span_ms {

@@ -43,7 +43,7 @@ impl Meter {
 /// The decision on one request.
 pub(crate) struct Decided<'a> {
     pub(crate) ok: bool,
-    /// Of a denial: when the same request would be granted, ms since the Unix epoch; `None` where it never would.
+    /// Of a denial: when the same request would be granted, ms since the Unix epoch; `None` if it never would.
     pub(crate) retry_at: Option<f64>,
     /// The decision of each limit that applies, with the limit's number; also of one in shadow mode.
     pub(crate) decisions: &'a [(usize, Decision)],

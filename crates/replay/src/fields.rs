@@ -103,7 +103,7 @@ impl Slots {
         self.add(known(names), true)
     }
 
-    /// Index of the key with these parts, each given by its names; `None` where there are no parts.
+    /// Index of the key with these parts, each given by its names; `None` if there are no parts.
     pub(crate) fn key(&mut self, parts: Vec<Vec<String>>, rule: bool) -> Option<usize> {
         let parts: Vec<Vec<String>> = parts.into_iter().map(known).collect();
         if parts.is_empty() {
@@ -132,7 +132,7 @@ impl Slots {
 /// The fields of one line as text, by slot.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
-    /// Empty where the line has no such field.
+    /// Empty if the line has no such field.
     texts: Vec<Vec<u8>>,
 }
 
@@ -157,20 +157,20 @@ impl Fields {
 pub(crate) struct Record {
     /// Integer ms since the Unix epoch.
     pub(crate) now: f64,
-    /// Cost of the request at each limit; NaN where the limit does not apply.
+    /// Cost of the request at each limit; NaN if the limit does not apply.
     pub(crate) counts: Vec<f64>,
     /// The keys of all limits, without repetition.
     pub(crate) keys: Vec<Vec<u8>>,
 }
 
 impl Record {
-    /// The key at this index; `None` where there is no index.
+    /// The key at this index; `None` if there is no index.
     #[inline]
     pub(crate) fn key(&self, index: Option<usize>) -> Option<&[u8]> {
         self.keys.get(index?).map(Vec::as_slice)
     }
 
-    /// The highest cost at any limit, or one token where no limit applies.
+    /// The highest cost at any limit, or one token if no limit applies.
     pub(crate) fn demand(&self) -> f64 {
         // `max` ignores NaN.
         let most = self.counts.iter().fold(f64::NAN, |most, count| most.max(*count));

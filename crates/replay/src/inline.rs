@@ -56,7 +56,7 @@ pub(crate) fn limit(text: &str, number: usize) -> Result<(String, Config), Error
         }
     }
     if config.kind == Kind::TokenBucket && config.start.is_some() {
-        return Err(wrong("`start` is of fixed windows: write kind=fixed_window".to_owned()));
+        return Err(wrong("`start` requires a fixed window: write kind=fixed_window".to_owned()));
     }
     Ok((name, config))
 }
@@ -81,7 +81,7 @@ fn duration(text: &str) -> Option<f64> {
 /// A share from 0 to 1, from `0.1%` or `0.001`.
 pub(crate) fn share(text: &str) -> Result<f64, Error> {
     let share = match text.trim().strip_suffix('%') {
-        // By its digits: 0.7 / 100 is less than 0.007. A number with an exponent of its own is divided.
+        // By its digits: 0.7 / 100 is less than 0.007. A number with its own exponent is divided.
         Some(percent) => {
             format!("{}e-2", percent.trim()).parse().or_else(|_| Ok(percent.trim().parse::<f64>()? / 100.0))
         }
@@ -135,7 +135,9 @@ mod tests {
             message("rate=1 period=60").ends_with("`period` 60 would be 60 ms: write the unit, as in 15s, 15m or 15ms")
         );
         assert!(limit("rate=1 period=1000", 0).is_ok() && limit("rate=1 period=60ms", 0).is_ok());
-        assert!(message("rate=1 period=1m start=0").ends_with("`start` is of fixed windows: write kind=fixed_window"));
+        assert!(
+            message("rate=1 period=1m start=0").ends_with("`start` requires a fixed window: write kind=fixed_window")
+        );
     }
 
     #[test]

@@ -15,13 +15,13 @@ pub(crate) const ABSENT: u8 = b'-';
 /// What the hash of a long key of a rule begins with.
 pub(crate) const HASHED: &str = "sha256:";
 
-/// Replaces the key of a rule by its hash, as `boundedKey` does where a key is longer than a limiter takes.
+/// Replaces the key of a rule by its hash, as `boundedKey` does if a key is longer than a limiter takes.
 pub(crate) fn hash(key: &mut Vec<u8>) {
     let hex: String = Sha256::digest(&key).iter().map(|byte| format!("{byte:02x}")).collect();
     *key = format!("{HASHED}{hex}").into_bytes();
 }
 
-/// A field's text; an address as `clientIp` writes it, where it is one.
+/// A field's text; an address as `clientIp` writes it, if it is one.
 pub(crate) fn write_part(text: &[u8], address: bool, key: &mut Vec<u8>) {
     // An IPv4 address without a port has only one notation.
     if address && text.contains(&b':') && write_address(text, key).is_some() {

@@ -2,7 +2,7 @@
 //!
 //! The requests are read from access logs, JSON lines or CSV, and decided by the table and algebra that a server
 //! uses, on the log's own clock. So every decision equals the one of the server, to the bit. Requests out of order are
-//! counted. Memory is bounded: a log is streamed, and the report states where a limit has more
+//! counted. Memory is bounded: a log is streamed, and the report states if a limit has more
 //! keys than are held. The requests are kept in a spool of the host for further passes: the least
 //! capacity that denies nothing, and a policy for a budget of denials.
 //!

@@ -53,7 +53,7 @@ impl Lines {
         self.ended
     }
 
-    /// The next line without its end, or why it is not held; `None` where it needs another chunk, or where no line is left.
+    /// The next line without its end, or why it is not held; `None` if it needs another chunk, or if no line is left.
     pub(crate) fn next(&mut self) -> Option<Result<&[u8], String>> {
         let line = match memchr(b'\n', &self.buffer[self.searched..]) {
             Some(at) => {

@@ -14,7 +14,7 @@ pub struct Options {
     pub time: Option<String>,
     /// The field with a request's cost; default: the policy's cost, or 1.
     pub cost: Option<String>,
-    /// The fields of the key, in place of those of the policy; empty: all requests share one limit.
+    /// The fields of the key, instead of those of the policy; empty: all requests share one limit.
     pub key: Option<Vec<String>>,
     /// The text of a policy document.
     pub policy: Option<String>,
@@ -27,7 +27,7 @@ pub struct Options {
     pub suggest: Option<String>,
     /// A share like `suggest`. It is checked here; the caller compares it with the result.
     pub budget: Option<String>,
-    /// The period of the proposal where there is no limit: `1m`, or ms; default one minute.
+    /// The period of the proposal if there is no limit: `1m`, or ms; default one minute.
     pub period: Option<String>,
     /// Draw demand, grants and denials over time.
     #[tsify(type = "boolean | undefined")]

@@ -65,7 +65,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Summary of all files, and notes on what their requests lacked; an error where there is no request.
+    /// Summary of all files, and notes on what their requests lacked; an error if there is no request.
     pub(crate) fn end(mut self) -> Result<(Read, Vec<String>, Sink), Error> {
         self.end_file()?;
         let Reader { wanted, read, sink, .. } = self;

@@ -59,7 +59,7 @@ pub struct Read {
     pub formats: Vec<(String, String)>,
 }
 
-/// A line that is no request.
+/// A line that is not a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Tsify)]
 #[tsify(missing_as_null)]
 pub struct BadLine {
@@ -95,16 +95,16 @@ pub struct LimitReport {
     pub shadow: bool,
     /// Requests that it denied; one that two limits deny counts in both.
     pub denied: u64,
-    /// Number of different keys with a denial; absent where there were more than are counted.
+    /// Number of different keys with a denial; absent if there were more than are counted.
     pub keys_denied: Option<u64>,
     /// Its worst hit keys.
     pub worst: Vec<WorstKey>,
-    /// The least integer capacity with which this limit, by itself, would have denied nothing; absent where there is
+    /// The least integer capacity with which this limit, by itself, would have denied nothing; absent if there is
     /// none.
     pub smallest_capacity: Option<f64>,
     /// Whether that is exact: no key was evicted during the search.
     pub smallest_capacity_exact: bool,
-    /// A proposal, where `suggest` is set.
+    /// A proposal, if `suggest` is set.
     pub suggestion: Option<Suggestion>,
 }
 
@@ -115,7 +115,7 @@ pub struct LimitReport {
 pub struct WorstKey {
     /// The key as the limiter uses it, or the value of a rule's only key; bytes that are not UTF-8 are replaced.
     pub key: String,
-    /// Lower bound of the number of denials. Exact where it equals `atMost`.
+    /// Lower bound of the number of denials. Exact if it equals `atMost`.
     pub denied: u64,
     /// Upper bound of the number of denials.
     pub at_most: u64,

@@ -28,7 +28,7 @@ pub struct Replayed {
     pub report: Report,
     /// The report as text.
     pub text: String,
-    /// The chart, where `chart` is set: a self-contained SVG for light and dark pages.
+    /// The chart, if `chart` is set: a self-contained SVG for light and dark pages.
     pub svg: Option<String>,
     /// Chart and text on one page.
     pub html: Option<String>,
@@ -49,7 +49,7 @@ pub struct Replay {
 
 /// Receives the requests as they are read.
 pub(crate) struct Sink {
-    /// Absent where the limit is to be proposed: until then, requests are only stored.
+    /// Absent if the limit is to be proposed: until then, requests are only stored.
     tally: Option<Tally>,
     writer: Writer,
 }
@@ -69,7 +69,7 @@ impl Replay {
     /// the requests until the end.
     ///
     /// # Errors
-    /// Where an option or a limit is not legal.
+    /// If an option or a limit is not legal.
     pub fn new(options: &Options, secret: [u64; 2], spool: Box<dyn Spool>) -> Result<Replay, Error> {
         let tables = Tables { max_keys: options.max_keys(), secret };
         let budget = options.suggest.as_deref().map(inline::share).transpose()?;
@@ -94,7 +94,7 @@ impl Replay {
     /// Decides the requests of the next bytes of the file, unpacked, in chunks of any size.
     ///
     /// # Errors
-    /// Where the file has no known format, or the spool fails. A bad line is counted instead.
+    /// If the file has no known format, or the spool fails. A bad line is counted instead.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), Error> {
         self.reader.push(chunk)
     }
@@ -116,7 +116,7 @@ impl Replay {
     /// Ends the last file, and reads the requests again for the smallest capacity and for proposals.
     ///
     /// # Errors
-    /// Where no line is a request, or the spool fails.
+    /// If no line is a request, or the spool fails.
     pub fn finish(self) -> Result<Replayed, Error> {
         let Replay { reader, mut limits, mut notes, budget, chart, tables } = self;
         let (read, lacking, sink) = reader.end()?;

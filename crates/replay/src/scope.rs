@@ -20,7 +20,7 @@ pub(crate) enum Cost {
     Fixed(f64),
     /// The number in a column; a line without it is a bad line.
     Column(usize),
-    /// The number that the client states, within bounds; `default` where it states no usable number.
+    /// The number that the client states, within bounds; `default` if it states no usable number.
     Stated { slot: usize, default: f64, min: f64, max: f64 },
 }
 

@@ -1,6 +1,6 @@
 //! A search over integers.
 
-/// The least integer from 0 to `most` for which the monotone predicate holds; `None` where it does not hold at `most`.
+/// The least integer from 0 to `most` for which the monotone predicate holds; `None` if it does not hold at `most`.
 /// Starts at `guess` and gallops, so a good guess costs two evaluations. The last integer that held is the one returned.
 pub(crate) fn least_near<E>(
     guess: f64,

@@ -74,7 +74,7 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
         subjects.push(Subject { number, name, fields, rule: false, policy, reserve: false, scope });
     }
     if !options.proposes() && options.period.is_some() {
-        return Err(Error("`period` is that of a proposal without a limit; each limit has its own".to_owned()));
+        return Err(Error("`period` is only for a proposal without a limit; each limit has its own".to_owned()));
     }
     Ok((subjects, notes))
 }
@@ -103,13 +103,10 @@ fn of_rule(
     notes: &mut Vec<String>,
 ) -> Result<Subject, Error> {
     if rule.tiers.is_some() {
-        notes.push(format!("{}: its tiers are left out; every request has the rule's own limit", rule.name));
+        notes.push(format!("{}: its tiers are ignored; every request has the rule's own limit", rule.name));
     }
     if rule.enforcement.block.is_some() && !rule.enforcement.shadow {
-        notes.push(format!(
-            "{}: its block is left out; a server blocks a key that is denied again and again",
-            rule.name
-        ));
+        notes.push(format!("{}: its block is ignored; a server blocks a key that is denied repeatedly", rule.name));
     }
     if rule.limit.policy.shards() > 1 {
         notes.push(format!("{}: its shards are replayed as one", rule.name));

@@ -24,7 +24,7 @@ const SAMPLE: u64 = 100_000;
 /// Candidate rates within a power of ten.
 const ROUND: [f64; 9] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.5];
 
-/// The tightest policy that denies at most `budget` (a share) of the requests; none where no legal one does.
+/// The tightest policy that denies at most `budget` (a share) of the requests; none if no legal one does.
 pub(crate) fn propose(
     trace: &mut Trace,
     subject: &Subject,
@@ -70,7 +70,7 @@ impl Sample {
         if some.requests.is_empty() { Sample::within(trace, subject, 1.0) } else { Ok(some) }
     }
 
-    /// The requests of a sample of the keys, limited even where one key has very many.
+    /// The requests of a sample of the keys, limited even if one key has very many.
     fn within(trace: &mut Trace, subject: &Subject, share: f64) -> Result<Sample, Error> {
         let mut numbers: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut sample = Sample { requests: Vec::new(), starts: Vec::new() };

@@ -50,7 +50,7 @@ impl Top {
         });
     }
 
-    /// Number of different keys; `None` where some were removed.
+    /// Number of different keys; `None` if some were removed.
     pub(crate) fn keys(&self) -> Option<u64> {
         (self.lowered == 0).then_some(self.counts.len() as u64)
     }

@@ -30,7 +30,7 @@ pub(crate) struct Trace {
 }
 
 impl Writer {
-    /// Each request has so many counts and keys.
+    /// Each request has this many counts and keys.
     pub(crate) fn new(spool: Box<dyn Spool>, counts: usize, keys: usize) -> Writer {
         Writer { spool: BufWriter::with_capacity(BUFFER, spool), counts, keys, requests: 0 }
     }

@@ -74,10 +74,10 @@ pub struct Replay(run::Replay);
 
 #[wasm_bindgen]
 impl Replay {
-    /// Prepares a replay. `secret` is two random numbers of 64 bits. Throws where an option or a limit is not legal.
+    /// Prepares a replay. `secret` is two random numbers of 64 bits. Throws if an option or a limit is not legal.
     #[wasm_bindgen(constructor)]
     pub fn new(options: Ts<Options>, secret: &[u64], spool: Spool) -> Result<Replay, JsError> {
-        let secret = secret.try_into().map_err(|_| JsError::new("the secret must be two numbers of 64 bits"))?;
+        let secret = secret.try_into().map_err(|_| JsError::new("the secret must be two 64-bit numbers"))?;
         let spool = Stream { spool, at: 0 };
         Ok(Replay(run::Replay::new(&options.to_rust()?, secret, Box::new(spool))?))
     }

@@ -307,8 +307,8 @@ fn a_rule_has_all_numbers_of_its_document_and_notes_report_what_is_left_out() {
     let expected = [("windows", 3, 3.0, Some(6.0)), ("bucket", 3, 4.0, Some(7.0)), ("ahead", 2, 1.0, Some(3.0))];
     assert_eq!(by, expected);
     assert_eq!((outcome.granted, outcome.denied), (113, 8));
-    let block = "windows: its block is left out; a server blocks a key that is denied again and again";
-    let tiers = "bucket: its tiers are left out; every request has the rule's own limit";
+    let block = "windows: its block is ignored; a server blocks a key that is denied repeatedly";
+    let tiers = "bucket: its tiers are ignored; every request has the rule's own limit";
     assert_eq!(outcome.notes, [block, tiers, "bucket: its shards are replayed as one"]);
 }
 

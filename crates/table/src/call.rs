@@ -70,7 +70,7 @@ impl Call {
 
     /// Evaluates the call on a state that the caller keeps. It stores nothing.
     ///
-    /// This is `apply` as one function, for callers where an inlined copy is not worth its size.
+    /// This is `apply` as one function, for callers if an inlined copy is not worth its size.
     #[inline(never)]
     #[must_use]
     pub fn on(&self, bucket: &Bucket, state: Option<State>) -> Outcome {
@@ -97,7 +97,7 @@ pub enum Stored {
     Present(State),
     /// No state, and the latest instant of the dropped states: see [`Bucket::absent`].
     Absent {
-        /// ms since the Unix epoch; 0 or less where none was dropped.
+        /// ms since the Unix epoch; 0 or less if none was dropped.
         fresh_from: f64,
     },
 }
@@ -121,7 +121,7 @@ pub trait States {
     /// Reads a state.
     ///
     /// # Errors
-    /// Where the state cannot be read.
+    /// If the state cannot be read.
     fn read(&self, digest: Digest) -> Result<Stored, Self::Error>;
 }
 
@@ -182,14 +182,14 @@ impl Member {
 pub struct All {
     /// Whether all were granted.
     pub ok: bool,
-    /// ms since the Unix epoch: the latest `retry_at` of the denials or, where all are granted, of the reservations.
-    /// `None` where a denial has none.
+    /// ms since the Unix epoch: the latest `retry_at` of the denials or, if all are granted, of the reservations.
+    /// `None` if a denial has none.
     pub retry_at: Option<f64>,
-    /// One decision per member. Where `ok` is false nothing was taken, and each is that of a check.
+    /// One decision per member. If `ok` is false nothing was taken, and each is that of a check.
     pub decisions: Vec<Decision>,
 }
 
-/// The decision on all members, and the changes to store: none where one denies. Members on one state take the sum of
+/// The decision on all members, and the changes to store: none if one denies. Members on one state take the sum of
 /// their counts, and each decision is on the sum so far.
 ///
 /// # Errors
@@ -221,7 +221,7 @@ pub fn plan_all<S: States>(states: &S, members: &[Member], now: f64) -> Result<(
     Ok((All { ok, retry_at: latest(ok, &decisions), decisions }, changes))
 }
 
-/// The latest time of the denials; where there are none, of the grants.
+/// The latest time of the denials; if there are none, of the grants.
 fn latest(ok: bool, decisions: &[Decision]) -> Option<f64> {
     let mut latest: Option<f64> = None;
     for decision in decisions {

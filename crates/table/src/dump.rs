@@ -20,7 +20,7 @@ pub struct CorruptDump;
 
 impl fmt::Display for CorruptDump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("`restore` must be the whole bytes of a dump")
+        f.write_str("`restore` must be all bytes of a dump")
     }
 }
 
@@ -55,7 +55,7 @@ impl Table {
     /// A table with the states and the secret of a dump. Of more than `max_keys` states, the fullest are dropped.
     ///
     /// # Errors
-    /// Where the bytes are not a complete dump.
+    /// If the bytes are not a complete dump.
     pub fn restore(max_keys: usize, bytes: &[u8]) -> Result<Table, CorruptDump> {
         let (words, _) = bytes.as_chunks::<8>();
         let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));

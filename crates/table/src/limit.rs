@@ -84,13 +84,13 @@ impl Limit {
         }
     }
 
-    /// Start of the key's window grid, ms; 0 where the policy needs none from the key.
+    /// Start of the key's window grid, ms; 0 if the policy needs none from the key.
     #[must_use]
     pub fn start(&self, key: Option<&[u8]>) -> f64 {
         if self.derives_start { default_start(&self.name, key, self.policy.period()) } else { 0.0 }
     }
 
-    /// The bucket, where it does not depend on the key.
+    /// The bucket, if it does not depend on the key.
     #[inline]
     pub(crate) fn common_bucket(&self) -> Option<&Bucket> {
         if self.derives_start { None } else { Some(&self.bucket) }

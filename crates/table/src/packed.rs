@@ -16,7 +16,7 @@ const FRACTIONS: u64 = 1 << FRACTION_BITS;
 /// Keeps the packed time above 0 for every `ts` there is (a window can begin up to one period before 0 UTC).
 const BIAS: f64 = 1_099_511_627_777.0;
 
-/// The content of one place of the table; all zeros where it is vacant.
+/// The content of one place of the table; all zeros if it is vacant.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
 pub(crate) struct Entry {

@@ -1,6 +1,6 @@
 //! One segment of the table: an array in the order of the hashes, with gaps (ordered linear probing).
 //!
-//! An entry is at its home, the place that its hash points to, or after it where entries of lesser hash occupy the
+//! An entry is at its home, the place that its hash points to, or after it if entries of lesser hash occupy the
 //! home. So a search ends at the first greater hash, and an array is rebuilt in one pass, in order, without the states
 //! that are full by now. Segments are small, so no rebuild is a noticeable pause.
 
@@ -22,7 +22,7 @@ pub(crate) struct Segment {
     /// Number of places that are homes; the rest is for entries that are shifted beyond them.
     span: u32,
     used: u32,
-    /// Where the search for a state to drop continues.
+    /// If the search for a state to drop continues.
     cursor: usize,
     /// The latest instant of the dropped states, ms: see [`Bucket::absent`](tidegate_core::Bucket::absent).
     fresh_from: f64,
@@ -84,7 +84,7 @@ impl Segment {
         found.map_or(Stored::Absent { fresh_from: self.fresh_from }, |entry| Stored::Present(entry.state()))
     }
 
-    /// One call on the state of this digest. Returns the entry to insert, where the digest has none to change.
+    /// One call on the state of this digest. Returns the entry to insert, if the digest has none to change.
     #[inline(always)]
     pub(crate) fn decide(&mut self, digest: Digest, bucket: &Bucket, call: &Call) -> (Decision, Option<Entry>) {
         let absent = Stored::Absent { fresh_from: self.fresh_from };
@@ -102,7 +102,7 @@ impl Segment {
         (outcome.decision, new)
     }
 
-    /// Changes a state. Returns the entry to insert, where the digest has none to change.
+    /// Changes a state. Returns the entry to insert, if the digest has none to change.
     pub(crate) fn write(&mut self, change: &Change) -> Option<Entry> {
         let Change { digest, state, full_at } = *change;
         match self.entry(digest) {
@@ -155,7 +155,7 @@ impl Segment {
         dropped
     }
 
-    /// Writes the entry at its place, and shifts those from there to the next gap; false where there is no gap.
+    /// Writes the entry at its place, and shifts those from there to the next gap; false if there is no gap.
     fn put(&mut self, entry: Entry) -> bool {
         let (Place::Found(place) | Place::Vacant(place)) = self.find(entry.digest());
         let Some(tail) = self.places.get_mut(place..) else { return false };
@@ -186,9 +186,9 @@ impl Segment {
     }
 
     /// Drops the fullest of a bounded sample of the states, or the first that is full by now. Returns whether that one
-    /// was full; `None` where the segment is empty.
+    /// was full; `None` if the segment is empty.
     ///
-    /// Each sample continues after the previous one, so every state is examined in turn. A debtor is evicted only where
+    /// Each sample continues after the previous one, so every state is examined in turn. A debtor is evicted only if
     /// no state of the sample is full before it, as in a flood of keys that are full as late.
     pub(crate) fn drop_fullest(&mut self, now: f64) -> Option<bool> {
         let mut best: Option<(f64, usize)> = None;

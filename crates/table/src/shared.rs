@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 use tidegate_core::{Decision, State};
 
 /// A [`Table`](crate::Table) that all threads share. A call on one key locks one segment of the table; a call on
-/// several keys locks their segments in ascending order, so there is no deadlock. Where the segment of a
+/// several keys locks their segments in ascending order, so there is no deadlock. If the segment of a
 /// new state is empty, none is dropped for it: a table of many segments may exceed `max_keys` by one for each.
 #[derive(Debug)]
 pub struct SharedTable {
@@ -83,7 +83,7 @@ impl SharedTable {
         Locked { table: self, segments: numbers.into_iter().map(|i| (i, self.lock(i))).collect() }
     }
 
-    /// Puts a new state into its segment, which is locked; where the table is full, the segment's fullest one is
+    /// Puts a new state into its segment, which is locked; if the table is full, the segment's fullest one is
     /// dropped.
     fn insert(&self, segment: &mut Segment, entry: Entry, now: f64) {
         // Counted first: of threads that add states concurrently, each sees those of the others.

@@ -89,7 +89,7 @@ impl Table {
         self.keys = self.keys + 1 - dropped as usize;
     }
 
-    /// Drops the fullest state of the segment that a new one is for; where that is empty, of the next segment. So every
+    /// Drops the fullest state of the segment that a new one is for; if that is empty, of the next segment. So every
     /// segment of a full table keeps its size, and with it a choice of states to drop.
     fn make_room(&mut self, segment: usize, now: f64) {
         for next in 0..self.segments.len() {

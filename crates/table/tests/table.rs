@@ -227,7 +227,7 @@ fn a_dump_that_is_damaged_in_one_word_is_corrupt() {
     for cut in 0..dump.len() {
         assert_eq!(Table::restore(10, &dump[..cut]).err(), Some(CorruptDump), "{cut} of its bytes");
     }
-    assert_eq!(CorruptDump.to_string(), "`restore` must be the whole bytes of a dump");
+    assert_eq!(CorruptDump.to_string(), "`restore` must be all bytes of a dump");
 }
 
 #[test]

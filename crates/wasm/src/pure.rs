@@ -5,7 +5,7 @@ use tidegate_core::{Outcome, State};
 use tidegate_wire::{call, policy, refuse, write_decision, write_state};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// A state from its two numbers; none where `value` is NaN.
+/// A state from its two numbers; none if `value` is NaN.
 pub(crate) fn state(value: f64, ts: f64) -> Result<Option<State>, u32> {
     if value.is_nan() { Ok(None) } else { State::new(value, ts).map(Some).map_err(refuse) }
 }

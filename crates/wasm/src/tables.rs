@@ -27,7 +27,7 @@ pub fn room(bytes: u32) -> usize {
     })
 }
 
-/// Creates a table from the dump at [`room`] and returns its number, or -1 where the bytes are not a dump.
+/// Creates a table from the dump at [`room`] and returns its number, or -1 if the bytes are not a dump.
 #[wasm_bindgen]
 #[must_use]
 pub fn restore(max_keys: u32) -> i32 {

@@ -43,7 +43,7 @@ pub const SAME_KEY: u32 = u32::MAX - 1;
 pub const NONE: u32 = u32::MAX;
 
 /// How many doubles a call has: at first the numbers of a [`POLICY`] or of the call, and afterwards the decision's: value,
-/// ts, remaining, retryAt (NaN where there is none), resetAt, then the state to write: value, ts.
+/// ts, remaining, retryAt (NaN if there is none), resetAt, then the state to write: value, ts.
 pub const NUMBERS: usize = 8;
 
 /// The call with these numbers.

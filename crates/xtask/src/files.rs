@@ -1,4 +1,4 @@
-//! Writes a file only where its content changes, so that later build steps are not repeated.
+//! Writes a file only if its content changes, so that later build steps are not repeated.
 
 use anyhow::{Context, Result};
 use std::fs;

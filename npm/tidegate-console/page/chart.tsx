@@ -25,7 +25,7 @@ const ago = (_: uPlot, ticks: number[]): string[] => ticks.map((tick) => (tick =
 
 function makePlot(at: HTMLElement, onPoint: (index: number | null | undefined) => void): uPlot {
   const axis = { stroke: paint("quiet"), font: "11px system-ui, sans-serif", ticks: { show: false } };
-  // A second is half a pixel wide where the chart is narrow, and must be visible.
+  // A second is half a pixel wide when the chart is narrow, and must be visible.
   const bars = uPlot.paths.bars?.({ size: [1, Infinity, 1.5], align: 1 });
   const area = (name: string): uPlot.Series => ({
     stroke: paint(name),

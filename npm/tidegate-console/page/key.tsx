@@ -16,7 +16,7 @@ export interface Target {
   readonly key: string | null;
 }
 
-/** The key, as a button where its state can be shown. */
+/** The key, as a button if its state can be shown. */
 export function PickKey({
   name,
   of,

@@ -72,7 +72,7 @@ export class Live {
     url.hash = "";
     url.searchParams.set("stream", "");
     const source = new EventSource(url);
-    // The browser opens a stream again that ends, and reports nothing where the server does not answer.
+    // The browser opens a stream again that ends, and reports nothing if the server does not answer.
     const silence = (): ReturnType<typeof setTimeout> =>
       setTimeout(() => {
         source.close();

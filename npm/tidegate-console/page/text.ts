@@ -1,7 +1,7 @@
 /** Keys, times and numbers as text. */
 
 /**
- * Characters without a glyph of their own: controls, bidirectional and other invisible ones, spaces but the usual, and those
+ * Characters without their own glyph: controls, bidirectional and other invisible ones, spaces but the usual, and those
  * that HTML drops: at the ends, and before another.
  */
 const INVISIBLE = /\\|[^\P{Z} ]|\p{C}|\p{DI}|^ | (?= |$)/gu;
@@ -11,7 +11,7 @@ const ESCAPE = /\\(?:(\\)|u\{([\da-f]{1,6})\})/gi;
 export const printable = (key: string): string =>
   key.replace(INVISIBLE, (char) => (char === "\\" ? "\\\\" : `\\u{${(char.codePointAt(0) as number).toString(16)}}`));
 
-/** The key of a text that {@link printable} wrote, or a person. */
+/** The key of a string that {@link printable} wrote, or a person. */
 export const keyOf = (text: string): string =>
   text.replace(ESCAPE, (found, backslash: string | undefined, hex: string) => {
     if (backslash !== undefined) return backslash;
@@ -21,7 +21,7 @@ export const keyOf = (text: string): string =>
 
 const two = (value: number): string => String(value).padStart(2, "0");
 
-/** The time of day; with its date where that is not today's. */
+/** The time of day; with its date if that is not today's. */
 export function clock(ms: number, { millis = false, today = Date.now() } = {}): string {
   const date = new Date(ms);
   const time = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;

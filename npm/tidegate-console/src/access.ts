@@ -1,9 +1,9 @@
 /** Who may use the console, and from where. */
 
-/** Decides whether a request may use the console: only `true` lets it in. A response is sent in place of the page. */
+/** Decides whether a request may use the console: only `true` lets it in. A response is sent instead of the page. */
 export type Authorize = (request: Request) => boolean | Response | Promise<boolean | Response>;
 
-/** The refusal of a request, or `undefined` where it is authorized. */
+/** The refusal of a request, or `undefined` if it is authorized. */
 export async function refusal(request: Request, authorize: Authorize): Promise<Response | undefined> {
   try {
     const answer = await authorize(request);
@@ -18,7 +18,7 @@ export async function refusal(request: Request, authorize: Authorize): Promise<R
 }
 
 /**
- * Whether a page of this origin made the request; `undefined` where the request does not say. Browsers send `Sec-Fetch-Site`
+ * Whether a page of this origin made the request; `undefined` if the request does not say. Browsers send `Sec-Fetch-Site`
  * to https and localhost, and `Origin` with every POST. A proxy that ends TLS changes the scheme, so hosts are compared.
  */
 export function isSameOrigin({ headers, url }: Request): boolean | undefined {

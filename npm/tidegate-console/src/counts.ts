@@ -5,11 +5,11 @@ import type { ConsoleKeys } from "./keys.ts";
 import { leaders, Summary } from "./top.ts";
 import { type Denial, type Denials, type LimitFigures, SPAN, type TopKey } from "./wire.ts";
 
-/** Names of limits with counts of their own beside those that are defined; further ones are counted together. */
+/** Names of limits with their own counts beside those that are defined; further ones are counted together. */
 const MOST_OTHER_NAMES = 100;
 /** Denials in one event of the stream, which sends four events a second; no more are kept. */
 const MOST_DENIALS = 50;
-/** Each minute has a summary of its own: old minutes are forgotten as a whole. */
+/** Each minute has its own summary: old minutes are forgotten as a whole. */
 const MINUTES = SPAN / 60;
 /** Keys in a minute's summary: a count is too low by at most 1/256 of the minute's denials. */
 const ROOM = 512;
@@ -87,12 +87,12 @@ export function policyText({ kind, rate, period, capacity = rate }: Config): str
   return `${kind}: ${rate} per ${per}${capacity === rate ? "" : `, capacity ${capacity}`}`;
 }
 
-/** The calls that take tokens: a check is counted where it is followed by one of them. */
+/** The calls that take tokens: a check is counted if it is followed by one of them. */
 const TAKES: ReadonlySet<DecisionEvent["operation"]> = new Set(["limit", "limitAll", "limitMany"]);
 
 /** Counts the events of a limiter. */
 export class Counts {
-  /** Epoch ms; of the first request where Workers made the console, which have no time outside of requests. */
+  /** Epoch ms; of the first request if Workers made the console, which have no time outside of requests. */
   #since: number;
   readonly #keys: ConsoleKeys;
   readonly #now: () => number;
@@ -148,7 +148,7 @@ export class Counts {
     return this.#denied;
   }
 
-  /** The text of a key; the key itself where the application's function throws: it must end no decision, and no timer of a stream. */
+  /** The text of a key; the key itself if the application's function throws: it must end no decision, and no timer of a stream. */
   #textOf(name: string, key: string): string {
     try {
       return this.#keys.text(name, key);

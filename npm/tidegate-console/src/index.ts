@@ -33,7 +33,7 @@ export interface ConsoleOptions {
    * operation.
    */
   onAction?: OnAction | undefined;
-  /** The limits, where the limiter defines none: `keysOfPolicies(policies)` of `tidegate/policies`. */
+  /** The limits, if the limiter defines none: `keysOfPolicies(policies)` of `tidegate/policies`. */
   keys?: ConsoleKeys | undefined;
   /**
    * What puts limits into shadow mode, in this process: `policies`, of `definePolicies`. Without it the page has no switch
@@ -98,7 +98,7 @@ function checkOptions(options: unknown): asserts options is ConsoleOptions {
  * app.all("/limits", (c) => fetch(c.req.raw));
  * ```
  *
- * Throws an `InputError` where `limiter` is no limiter, or `authorize` is no function: there is no console without one.
+ * Throws an `InputError` if `limiter` is not a limiter, or `authorize` is not a function: there is no console without one.
  */
 export function createConsole<N extends string, S extends Store>(
   limiter: Limiter<N, S>,

@@ -7,7 +7,7 @@ export interface ConsoleKeys {
   readonly names: readonly string[];
   /** The limiter's options for a key in the page's text; `undefined` is none. Throws an `InputError` for a wrong one. */
   target(name: string, text: string | undefined): { readonly key?: string; readonly config?: Config };
-  /** The text of a limiter's key. Where it throws, the page has the key itself. */
+  /** The text of a limiter's key. If it throws, the page has the key itself. */
   text(name: string, key: string): string;
 }
 

@@ -23,7 +23,7 @@ export interface ConsoleAction {
   readonly key: string | undefined;
   /** Tokens to give or charge. */
   readonly count: number;
-  /** Of a block, its length: ms, or a text such as `"15m"`. */
+  /** Of a block, its length: ms, or a string such as `"15m"`. */
   readonly for: BlockOptions["for"] | undefined;
   /** Of `shadow`, the mode that the limit is put into. */
   readonly on: boolean | undefined;
@@ -86,7 +86,7 @@ export async function operate(request: Request, operated: Operated): Promise<Res
   }
 }
 
-/** Throws where a change did not reach the store: that is no success, whatever `onStoreError` says. */
+/** Throws if a change did not reach the store: that is not a success, whatever `onStoreError` says. */
 function stored({ degraded, cause }: Decision): void {
   if (degraded === true) throw cause;
 }
@@ -97,7 +97,7 @@ async function switchOver(request: Request, body: object, { shadow, onAction }: 
   const { name, on } = body as Record<string, unknown>;
   if (typeof name !== "string") throw new BadRequest("`name` must be a string");
   if (typeof on !== "boolean") throw new BadRequest("`on` must be true or false");
-  shadow.isShadow(name); // throws where there is no such limit
+  shadow.isShadow(name); // throws if there is no such limit
   await onAction({ operation: "shadow", name, key: undefined, count: 0, for: undefined, on, request });
   shadow.setShadow(name, on);
   return { name, on };
@@ -127,7 +127,7 @@ function requestOf(body: unknown): Requested {
   if (typeof key !== "string" && key !== undefined) throw new BadRequest("`key` must be a string, or absent");
   if (typeof count !== "number") throw new BadRequest("`count` must be a number");
   if (typeof length !== "number" && typeof length !== "string" && length !== undefined) {
-    throw new BadRequest("`for` must be a number of ms, or a text such as 15m");
+    throw new BadRequest("`for` must be a number of ms, or a string such as 15m");
   }
   // The limiter checks their values.
   return { operation: operation as Operation, name, key, count, length: length as BlockOptions["for"] | undefined };

@@ -5,7 +5,7 @@ import type { Figures } from "./wire.ts";
 
 /** ms between two looks at the counts. */
 const EVERY = 250;
-/** Every so many looks, the figures are sent. */
+/** The figures are sent once in this many looks. */
 const LOOKS_PER_FIGURES = 4;
 /** ms after which a stream ends. The browser connects again, so that the authorization is checked again. */
 const LIFETIME = 30_000;
@@ -33,7 +33,7 @@ export class Streams {
   }
 
   /**
-   * A stream of counts and denials, or `undefined` where too many are open. `lastId` is the id of the last event that the
+   * A stream of counts and denials, or `undefined` if too many are open. `lastId` is the id of the last event that the
    * browser has, of this process or another one.
    */
   open(lastId: string | null): ReadableStream<Uint8Array> | undefined {
@@ -119,7 +119,7 @@ class Stream {
     if (text !== "") controller.enqueue(this.#encoder.encode(text));
   }
 
-  /** What is new, as events. Empty where nothing is. */
+  /** What is new, as events. Empty if nothing is. */
   #news(): string {
     const figures = this.#looks++ % LOOKS_PER_FIGURES === 0 ? this.#newFigures() : "";
     return figures + this.#newDenials();

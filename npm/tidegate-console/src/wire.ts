@@ -37,7 +37,7 @@ export interface Figures {
   /** The names of the defined limits, whose keys can be read and changed. */
   readonly defined: readonly string[];
   readonly top: readonly TopKey[];
-  /** The limits with a switch for shadow mode, in this process; empty where there is none. */
+  /** The limits with a switch for shadow mode, in this process; empty if there is none. */
   readonly switches: readonly Switch[];
 }
 
@@ -56,7 +56,7 @@ export interface Denial {
   readonly key: string | null;
   /** Requested tokens. */
   readonly count: number;
-  /** ms; `null` where no wait helps. */
+  /** ms; `null` if no wait helps. */
   readonly retryAfter: number | null;
   readonly degraded: boolean;
 }
@@ -80,7 +80,7 @@ export interface OperationRequest {
   readonly key?: string;
   /** Tokens: what to give or charge, and the request whose next grant is reported; default 1. */
   readonly count?: number;
-  /** Of a block, its length: ms, or a text such as `"15m"`. */
+  /** Of a block, its length: ms, or a string such as `"15m"`. */
   readonly for?: number | string;
 }
 

@@ -303,7 +303,7 @@ describe("an operation", () => {
     [{ ...read, key: null }, "`key` must be a string, or absent"],
     [{ ...read, count: -1 }, /^`count` must be/],
     [{ ...read, operation: "charge", count: "1" }, "`count` must be a number"],
-    [{ ...read, operation: "block", for: ["15m"] }, "`for` must be a number of ms, or a text such as 15m"],
+    [{ ...read, operation: "block", for: ["15m"] }, "`for` must be a number of ms, or a string such as 15m"],
   ])("refuses %j", async (body, message) => {
     const actions: unknown[] = [];
     const response = await make({ onAction: (action) => void actions.push(action) }).fetch(post(body));

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { run, UsageError } from "./cli.ts";
 
-// A reader that has seen enough (`| head`) is no failure.
+// A reader that has seen enough (`| head`) is not a failure.
 process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
   if (code === "EPIPE") return;
   process.stderr.write(`tidegate-replay: the output cannot be written: ${message}\n`);

@@ -12,11 +12,11 @@ import { FORMAT, MAX_KEYS } from "./options.ts";
 
 /** What the command reads and writes. */
 interface Terminal {
-  /** Writes a line to the standard output. */
+  /** Writes a line to standard output. */
   out(line: string): void;
-  /** The text of a file, of the standard input where the path is `-`. */
+  /** The text of a file, of standard input if the path is `-`. */
   read(path: string): string;
-  /** Shows how far the run is, in place of what was shown before; absent where the standard error is no terminal. */
+  /** Replaces the progress that is shown; absent if standard error is not a terminal. */
   status?: ((line: string) => void) | undefined;
 }
 
@@ -50,7 +50,7 @@ function parse(argv: readonly string[]) {
     const { message } = error as Error;
     const [sentence = ""] = message.split(/\. |\.?\n/);
     const [, option] = /a dash use '(--.+)=/.exec(message) ?? [];
-    const remedy = option === undefined ? "" : `: write ${option}=… where the value starts with a dash`;
+    const remedy = option === undefined ? "" : `: write ${option}=… if the value starts with a dash`;
     throw new UsageError(`${sentence}${remedy}; see tidegate-replay --help`);
   }
 }
@@ -154,9 +154,9 @@ function write(path: string | undefined, content: string | null): void {
 }
 
 /**
- * Runs the command line and returns the exit code: 0, or 1 where more than `--budget` is denied.
+ * Runs the command line and returns the exit code: 0, or 1 if more than `--budget` is denied.
  *
- * @throws {@link UsageError} where the command line or a log has a mistake
+ * @throws {@link UsageError} if the command line or a log has a mistake
  */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
   const { values, positionals } = parse(argv);
@@ -169,7 +169,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     terminal.out((JSON.parse(manifest) as { version: string }).version);
     return 0;
   }
-  if (positionals.length === 0) throw new UsageError("replay needs a log, or - for the standard input");
+  if (positionals.length === 0) throw new UsageError("replay needs a log, or - for standard input");
   const options = optionsOf(values, terminal);
   checkOutputs(values, positionals);
   let replayed: Replayed;

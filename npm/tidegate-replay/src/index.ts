@@ -32,7 +32,7 @@ export type {
 export interface Progress {
   /** Bytes read, before they are unpacked. */
   readonly bytes: number;
-  /** Bytes of all files; absent where one has no size, such as the standard input. */
+  /** Bytes of all files; absent if one has no size, such as standard input. */
   readonly total: number | undefined;
   /** Requests decided. */
   readonly requests: number;
@@ -49,10 +49,10 @@ const STEP = 50_000;
  * Memory is bounded by the number of keys. The requests are kept in a temporary file (`os.tmpdir()`), about 30 bytes each,
  * for the smallest capacity and for proposals: there the event loop waits, for some seconds after a log of 1 GB.
  *
- * @param files paths; `-` is the standard input. Where a file is gzip, it is unpacked.
+ * @param files paths; `-` is standard input. If a file is gzip, it is unpacked.
  * @param options the limits, and how to read the logs
  * @param onProgress called about every 50,000 requests, at the end of each file, and once when all are read
- * @throws an `Error` where a file cannot be read or has no known format, an option or a limit is not legal, or no line is a
+ * @throws an `Error` if a file cannot be read or has no known format, an option or a limit is not legal, or no line is a
  * request. A bad line among good ones is counted in `report.read.bad`.
  */
 export async function replay(

@@ -1,4 +1,4 @@
-// Logs as chunks of bytes: files and the standard input, gzip or not.
+// Logs as chunks of bytes: files and standard input, gzip or not.
 import { type FileHandle, open } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
@@ -9,7 +9,7 @@ const GZIP = [0x1f, 0x8b] as const;
 
 export interface Log {
   readonly name: string;
-  /** Bytes of the file; absent where it has no size, such as a pipe. */
+  /** Bytes of the file; absent if it has no size, such as a pipe. */
   readonly size: number | undefined;
   /** Its content, unpacked. `count` is called with the number of bytes of each read, before they are unpacked. */
   chunks(count: (bytes: number) => void): AsyncIterable<Uint8Array>;
@@ -19,7 +19,7 @@ export interface Log {
 const failed = (name: string, cause: unknown): Error =>
   new Error(`${name} cannot be read: ${(cause as Error).message}`, { cause });
 
-/** The same bytes, unpacked where they begin with the signature of gzip. */
+/** The same bytes, unpacked if they begin with the signature of gzip. */
 async function* unpacked(source: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head = Buffer.alloc(0);
   while (head.length < GZIP.length) {
@@ -56,7 +56,7 @@ async function* read(
   }
 }
 
-/** Opens a file; `-` is the standard input. Throws an error that names it where it cannot be read. */
+/** Opens a file; `-` is standard input. Throws an error that names it if it cannot be read. */
 export async function openLog(name: string): Promise<Log> {
   if (name === "-") {
     const chunks = (count: (bytes: number) => void) => read(name, process.stdin, count);

@@ -1,4 +1,4 @@
-// The WebAssembly of crates/replay, compiled where the first replay begins.
+// The WebAssembly of crates/replay, compiled when the first replay begins.
 import { readFileSync } from "node:fs";
 import { initSync, Replay } from "./generated/replay.js";
 import type { Format, Options, Replayed, Spool } from "./generated/replay.js";

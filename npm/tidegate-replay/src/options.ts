@@ -4,7 +4,7 @@ type Rule = readonly [rule: string, accepts: (value: unknown) => boolean];
 
 const isText = (value: unknown): boolean => typeof value === "string";
 const TEXT = ["a string", isText] as const;
-const SHARE = ['a text such as "0.1%"', isText] as const;
+const SHARE = ['a string such as "0.1%"', isText] as const;
 const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
 const FORMATS: readonly unknown[] = Object.keys({ common: 0, json: 0, csv: 0 } satisfies Record<Format, 0>);
 export const FORMAT: Rule = ["common, json or csv", (value) => FORMATS.includes(value)];
@@ -13,12 +13,12 @@ const isKeys = (value: unknown): boolean =>
 export const MAX_KEYS: Rule = ["an integer from 1 to 4294967295", isKeys];
 /** What each option must be; the module checks the words of other texts. */
 const OPTIONS: Readonly<Record<keyof Options, Rule>> = {
-  limits: ['an array of texts such as "rate=10 period=1m"', areTexts],
+  limits: ['an array of strings such as "rate=10 period=1m"', areTexts],
   policy: ["the text of a policy document, as JSON.stringify(document) returns it", isText],
   key: ["an array of strings", areTexts],
   suggest: SHARE,
   budget: SHARE,
-  period: ['a text such as "1m"', isText],
+  period: ['a string such as "1m"', isText],
   format: FORMAT,
   time: TEXT,
   cost: TEXT,
@@ -36,7 +36,7 @@ const mistake = (field: string, rule: string, value: unknown): Error =>
 /**
  * The options without those that are undefined, for which the module has no default.
  *
- * @throws an `Error` where an argument of `replay` has another type or an unknown field, which the module would ignore
+ * @throws an `Error` if an argument of `replay` has another type or an unknown field, which the module would ignore
  */
 export function checkedOptions(files: unknown, options: Options): Options {
   if (!areTexts(files)) throw mistake("files", "an array of paths", files);

@@ -32,7 +32,7 @@ describe("tidegate-replay", () => {
   });
 
   test.each([
-    [[], "replay needs a log, or - for the standard input"],
+    [[], "replay needs a log, or - for standard input"],
     [["a.log", "--max-keys", "0"], "--max-keys must be an integer from 1 to 4294967295; got 0"],
     [["a.log", "--max-keys", "many"], '--max-keys must be a number; got "many"'],
     [["a.log", "--format", "xml"], '--format must be common, json or csv; got "xml"'],
@@ -40,11 +40,11 @@ describe("tidegate-replay", () => {
     [["a.log", "--policy", "q.json"], "cannot read q.json: no such file"],
     [
       ["a.log", "--max-keys", "-1"],
-      "Option '--max-keys' argument is ambiguous: write --max-keys=… where the value starts with a dash; see tidegate-replay --help",
+      "Option '--max-keys' argument is ambiguous: write --max-keys=… if the value starts with a dash; see tidegate-replay --help",
     ],
     [["a.log", "--limt", "x"], "Unknown option '--limt'; see tidegate-replay --help"],
     [["a.log", ...LIMIT, "--svg", "-"], '--svg must be the path of a file; got "-": the report is printed there'],
-    [["a.log", ...LIMIT, "--period", "5m"], "`period` is that of a proposal without a limit; each limit has its own"],
+    [["a.log", ...LIMIT, "--period", "5m"], "`period` is only for a proposal without a limit; each limit has its own"],
     [["a.log", "--limit", "rate=1 period=1m rate=2"], /`rate` is given twice$/],
     [["a.log"], /^there is no limit to replay/],
     [["a.log", "--limit", "rate=-1 period=1s"], /`rate` must be a finite number .* got -1$/],

@@ -113,14 +113,14 @@ describe("replay", () => {
     [
       ["a.csv"],
       { limits: "rate=1 period=1s" },
-      '`limits` must be an array of texts such as "rate=10 period=1m"; got "rate',
+      '`limits` must be an array of strings such as "rate=10 period=1m"; got "rate',
     ],
     [
       ["a.csv"],
       { policy: { rules: [] } },
       "`policy` must be the text of a policy document, as JSON.stringify(document)",
     ],
-    [["a.csv"], { ...OPTIONS, budget: 0.001 }, '`budget` must be a text such as "0.1%"; got 0.001'],
+    [["a.csv"], { ...OPTIONS, budget: 0.001 }, '`budget` must be a string such as "0.1%"; got 0.001'],
     [["a.csv"], { ...OPTIONS, key: "ip" }, '`key` must be an array of strings; got "ip"'],
     [["a.csv"], { ...OPTIONS, maxKeys: "5" }, '`maxKeys` must be an integer from 1 to 4294967295; got "5"'],
     [["a.csv"], { ...OPTIONS, maxKeys: 0 }, "`maxKeys` must be an integer from 1 to 4294967295; got 0"],

@@ -33,13 +33,13 @@ interface Service {
 /** It grants 1,000 probes a second, so that none is denied. */
 const PROBE = { config: { kind: "token bucket", rate: 1000, period: 1000 } } as const;
 
-/** Throws a {@link RequestError} where the connection ended within the body. It is no defect, which the log would report with its stack. */
+/** Throws a {@link RequestError} if the connection ended within the body. It is not a defect, which the log would report with its stack. */
 function incomplete(error: NodeJS.ErrnoException): never {
   if (error.code !== "ECONNRESET") throw error;
   throw new RequestError({ field: "body", rule: "complete", remedy: "Send all of it." });
 }
 
-/** The body of a request. Throws a {@link RequestError} where it is not complete, or not JSON. */
+/** The body of a request. Throws a {@link RequestError} if it is not complete, or not JSON. */
 async function bodyOf(c: Context): Promise<unknown> {
   const text = await c.req.text().catch(incomplete);
   try {
@@ -61,7 +61,7 @@ function queryOf(c: Context): object {
 
 function handler(route: Route, file: PolicyFile): Handler {
   return async (c) => {
-    // A page in a browser can send JSON elsewhere only where the server allows it, other types without asking.
+    // A page in a browser can send JSON elsewhere only if the server allows it, other types without asking.
     if (route.method === "post") {
       if (!/^application\/json\s*(;|$)/i.test(c.req.header("content-type") ?? "")) {
         return problem(c, 415, "The body must be application/json: send `Content-Type: application/json`.");
@@ -92,7 +92,7 @@ function failed(error: unknown, c: Context, log: Log): Response {
 
 /**
  * The handler with errors answered, and responses counted and logged. Not a middleware: Hono composes the handlers of a route
- * anew for each request where it has several, which takes longer than a decision.
+ * anew for each request if it has several, which takes longer than a decision.
  */
 function measured({ metrics, log, logRequests, accepting }: Service, route: string, handle: Handler): Handler {
   return async (c) => {

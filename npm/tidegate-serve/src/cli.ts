@@ -16,7 +16,7 @@ export { UsageError } from "tidegate/cli";
 
 /** What the command writes and reads. */
 interface Terminal {
-  /** Writes a line to the standard output. */
+  /** Writes a line to standard output. */
   out(line: string): void;
   /** The text of a file. */
   read(path: string): string;
@@ -161,9 +161,9 @@ function ending(): Promise<string> {
 }
 
 /**
- * Runs the command line until a signal ends it, and returns the exit code: 0, or 1 where the policies have mistakes.
+ * Runs the command line until a signal ends it, and returns the exit code: 0, or 1 if the policies have mistakes.
  *
- * @throws {@link UsageError} where the command line has a mistake, or a file or the store cannot be opened
+ * @throws {@link UsageError} if the command line has a mistake, or a file or the store cannot be opened
  */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
   const { values, positionals } = parse(argv);

@@ -13,7 +13,7 @@ const FIRST = 2000;
 export const clientsOf = (report: (error: unknown) => void): Clients => ({
   async redis(url) {
     const { Redis } = await import("ioredis");
-    // Where the server is down, ioredis waits 2 s for the end of a connection that has ended.
+    // If the server is down, ioredis waits 2 s for the end of a connection that has ended.
     const client = new Redis(url, { connectionName: "tidegate-serve", disconnectTimeout: 0 });
     client.on("error", report).on("ready", () => report(undefined));
     await once(client, "ready", { signal: AbortSignal.timeout(FIRST) }).catch((error) => {
@@ -27,7 +27,7 @@ export const clientsOf = (report: (error: unknown) => void): Clients => ({
   },
   async postgres(url) {
     const { default: pg } = await import("pg");
-    // Decisions have a deadline of their own; a migration has not.
+    // Decisions have their own deadline; a migration has not.
     const patience = { connectionTimeoutMillis: 10_000 };
     const sockets = new Set<Socket>();
     const stream = (): Socket => {

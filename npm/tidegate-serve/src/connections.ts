@@ -14,7 +14,7 @@ export function connectionsTo(port: number): ReadonlySet<Socket> {
   return open;
 }
 
-/** Waits for the end of a server that is closing; after so many ms it cuts off what still runs, and returns `false`. */
+/** Waits for the end of a server that is closing; after this many ms it cuts off what still runs, and returns `false`. */
 export async function endsWithin(ms: number, ended: Promise<unknown>, cutOff: () => void): Promise<boolean> {
   let late = false;
   const timer = setTimeout(() => {

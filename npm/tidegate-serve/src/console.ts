@@ -1,4 +1,4 @@
-/** The console, mounted: the package tidegate-console, where it is installed. */
+/** The console, mounted: the package tidegate-console, if it is installed. */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { UsageError } from "tidegate/cli";
 import { keysOfPolicies, type Policies } from "tidegate/policies";
@@ -22,7 +22,7 @@ function isAuthorized(header: string | null, token: string): boolean {
   return timingSafeEqual(hash(given), hash(token));
 }
 
-/** What makes the console of policies. Throws a {@link UsageError} where the package is not installed. */
+/** What makes the console of policies. Throws a {@link UsageError} if the package is not installed. */
 export async function consoleOf(token: string): Promise<MakeConsole> {
   let loaded: typeof import("tidegate-console");
   try {

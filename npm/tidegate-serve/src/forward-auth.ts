@@ -1,4 +1,4 @@
-/** Forward auth: a proxy sends a request's head here, and passes the request on where the answer is 2xx. */
+/** Forward auth: a proxy sends a request's head here, and passes the request on if the answer is 2xx. */
 import type { Context, MiddlewareHandler } from "hono";
 import { getPath } from "hono/utils/url";
 import { type Denial, rateLimit } from "tidegate/hono";
@@ -54,7 +54,7 @@ function deciding(
   const limits = {
     select: (c: Context<Env>, incoming: object, address: (incoming: object) => string) =>
       policies.select({}, { ...incoming, ...original(c) }, (found) => {
-        // Where the nearest proxy states no address, all its clients would share one limit.
+        // If the nearest proxy states no address, all its clients would share one limit.
         if (clientIp({ headers: c.req.raw.headers }, { ...proxies, trust: 1 }) !== "unknown") return address(found);
         throw new RequestError({
           field: header,

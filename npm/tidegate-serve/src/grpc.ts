@@ -54,7 +54,7 @@ function limitsOf(file: PolicyFile, domain: string, { entries }: Descriptor): re
   );
 }
 
-/** The tokens that a descriptor takes or gives back, where the request states them. */
+/** The tokens that a descriptor takes or gives back, if the request states them. */
 function hitsOf(request: RateLimitRequest, { hitsAddend }: Descriptor): number | undefined {
   if (hitsAddend === undefined) return request.hitsAddend === 0 ? undefined : request.hitsAddend;
   const hits = Number(hitsAddend.value ?? 0);
@@ -129,11 +129,11 @@ function failed(error: unknown, log: Log): "INVALID_ARGUMENT" | "INTERNAL" {
 
 export interface GrpcServer {
   readonly port: number;
-  /** Stops accepting, and waits for the calls under way at most so many ms. `false`: some were cut off. */
+  /** Stops accepting, and waits for the calls under way at most this many ms. `false`: some were cut off. */
   close(within: number): Promise<boolean>;
 }
 
-/** Listens; a message has at most `bodyLimit` bytes. Throws a {@link UsageError} where `@grpc/grpc-js` is not installed, or the address cannot be used. */
+/** Listens; a message has at most `bodyLimit` bytes. Throws a {@link UsageError} if `@grpc/grpc-js` is not installed, or the address cannot be used. */
 export async function serveGrpc(
   file: PolicyFile,
   { host, bodyLimit }: { readonly host: string; readonly bodyLimit: number },

@@ -92,7 +92,7 @@ export function metricsOf(store: { stats(): { evicted: number } } | undefined, m
   const answered = counter("tidegate.http.responses", "Responses, by route and status");
   const reloaded = counter(
     "tidegate.policy.reloads",
-    "Reloads of the policies; the result is ok, or rejected where the old ones stay in force",
+    "Reloads of the policies; the result is ok, or rejected if the old ones stay in force",
   );
   return {
     observer: (event) => {

@@ -29,7 +29,7 @@ export type KnownLimit = LimitRequest<string> & { readonly config: Config };
 
 const OF_NAME = "Use one of these names, or add the rule to the policies.";
 const OF_KEY =
-  "Send one value as a string, several as an array with null for an absent one, and no `key` where the rule has none.";
+  "Send one value as a string, several as an array with null for an absent one, and no `key` if the rule has none.";
 
 /** How often the file is compared, ms. */
 const INTERVAL = 1000;
@@ -50,10 +50,10 @@ interface PolicySettings {
   /** ms. */
   readonly timeout: number | undefined;
   readonly log: Log;
-  /** Makes the console, where there is one. */
+  /** Makes the console, if there is one. */
   readonly makeConsole: MakeConsole | undefined;
   readonly observer: (event: DecisionEvent) => void;
-  /** Why the store's client has no connection, where that is so. */
+  /** Why the store's client has no connection, if that is so. */
   readonly connectionError: () => unknown;
   /** Called with each reload, and whether the new policies are in force. */
   readonly reloaded: (ok: boolean) => void;
@@ -71,12 +71,12 @@ export class PolicyFile {
   /** The policies' limiter, or the console's, which counts; observed. */
   readonly limiter: Limiter<string, Store>;
   readonly #settings: PolicySettings;
-  /** The version of the file that was read last, also where it had mistakes. */
+  /** The version of the file that was read last, even if it had mistakes. */
   #seen: string;
-  /** Why the last read failed, where it did, such as for want of file handles. */
+  /** Why the last read failed, if it did, such as for want of file handles. */
   #unread: string | undefined;
 
-  /** Reads the file. Throws where it cannot be read, and a `PolicyError` where it has mistakes. */
+  /** Reads the file. Throws if it cannot be read, and a `PolicyError` if it has mistakes. */
   constructor(path: string, settings: PolicySettings) {
     const { store, onStoreError, timeout, log, observer, makeConsole, connectionError } = settings;
     this.path = path;
@@ -128,7 +128,7 @@ export class PolicyFile {
   }
 
   /**
-   * Reloads when the file changes, also where it is replaced or is a link that is (Kubernetes), and again until it could be
+   * Reloads when the file changes, even if it is replaced or is a link that is (Kubernetes), and again until it could be
    * read. Returns what ends it.
    */
   watch(): () => void {
@@ -149,7 +149,7 @@ export class PolicyFile {
     }
   }
 
-  /** The limits of a request whose parts are in a body; `absent` returns the client where they have no address. */
+  /** The limits of a request whose parts are in a body; `absent` returns the client if they have no address. */
   select(
     { address, headers = {}, url, claims }: z.infer<typeof RequestParts>,
     absent?: () => string,
@@ -166,7 +166,7 @@ export class PolicyFile {
         remedy: "Send the client's address, without its port.",
       });
     };
-    // Claims are at hand, so the selection is no promise.
+    // Claims are at hand, so the selection is not a promise.
     return this.policies.select({ claims }, { headers: lower, url }, key) as readonly LimitRequest<string>[];
   }
 

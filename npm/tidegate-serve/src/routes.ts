@@ -41,7 +41,7 @@ function one(decision: Decision): Answer {
   return { body: Object.assign({}, asJson(decision), { headers }), headers };
 }
 
-/** The state that an administrator's change left. One that did not reach the store is no success. */
+/** The state that an administrator's change left. One that did not reach the store is not a success. */
 function changed(decision: Decision): Answer {
   if (decision.degraded === true) throw decision.cause;
   return one(decision);
@@ -69,7 +69,7 @@ function at(body: unknown, path: readonly PropertyKey[]): { field: string; value
 const CLIENT = { name: "api", key: "203.0.113.7" };
 const COUNTED = { ...CLIENT, count: 1 };
 
-/** What to send in place of a request that has a mistake. */
+/** What to send instead of a request that has a mistake. */
 const instead = ({ method, example }: Route): string =>
   method === "get"
     ? `Send a query such as ?${new URLSearchParams(CLIENT)}`
@@ -84,7 +84,7 @@ function checked(route: Route, body: unknown): unknown {
   const unknown = issue.code === "unrecognized_keys" ? issue.keys.slice(0, 1) : [];
   const { field, value } = at(body, [...issue.path, ...unknown]);
   const beside = issue.path.length === 0 && schema !== route.takes[0];
-  const absent = beside ? "absent beside `request`" : "absent: there is no such field";
+  const absent = beside ? "absent with `request`" : "absent: there is no such field";
   const rule = unknown.length > 0 ? absent : issue.message;
   const remedy = `${instead(route)}; GET /v1/openapi.json has all fields.`;
   throw new RequestError({ field: field === "" ? "body" : field, rule, value: field === "" ? body : value, remedy });
@@ -193,7 +193,7 @@ const reset = routeOf({
 
 /** A query has no null. */
 const OF_KEY =
-  "Repeat `key` for each value, in order, and leave it out where there is none. For a key with an absent value use POST /v1/check with a count of 0.";
+  "Repeat `key` for each value, in order, and omit it if there is none. For a key with an absent value use POST /v1/check with a count of 0.";
 
 const state = routeOf({
   method: "get",

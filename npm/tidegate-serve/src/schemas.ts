@@ -9,7 +9,7 @@ const flag = (rule: string) => z.boolean({ error: rule });
 const object = <F extends z.ZodRawShape>(fields: F) => z.strictObject(fields, { error: "an object" });
 
 const KEY =
-  "a string, or an array with a string or null for each part of the rule's `limit_keys`; left out where the rule has none";
+  "a string, or an array with a string or null for each part of the rule's `limit_keys`; omitted if the rule has none";
 
 /** One limit and key. */
 const target = {
@@ -40,8 +40,8 @@ export const Target = object(target).meta({ id: "Target" });
 export const Counted = object({ ...target, ...count }).meta({ id: "Counted" });
 export const Block = object({
   ...target,
-  for: z.union([z.number(), z.string()], { error: "a number of ms, or a text such as 15m" }).meta({
-    description: "How long: ms from 1 to 2^40, or a text with a unit.",
+  for: z.union([z.number(), z.string()], { error: "a number of ms, or a string such as 15m" }).meta({
+    description: "How long: ms from 1 to 2^40, or a string with a unit.",
     examples: ["15m"],
   }),
 }).meta({ id: "Block" });
@@ -55,7 +55,7 @@ export const RequestParts = z
     {
       address: text("the client's address, a string")
         .optional()
-        .meta({ description: "Required where a rule reads `ip:address`. IPv6 addresses are grouped by /56." }),
+        .meta({ description: "Required if a rule reads `ip:address`. IPv6 addresses are grouped by /56." }),
       headers: z
         .record(z.string(), z.union([z.string(), z.array(z.string())], { error: "a string, or an array of strings" }), {
           error: "an object of headers, each a string",

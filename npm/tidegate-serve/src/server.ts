@@ -51,7 +51,7 @@ interface Service {
 /** ms for which an idle connection is kept. */
 const KEEP_ALIVE = 75_000;
 
-/** Listens, or throws a {@link UsageError} where the address cannot be used. */
+/** Listens, or throws a {@link UsageError} if the address cannot be used. */
 async function listen(server: Server, { host, port }: Settings): Promise<AddressInfo> {
   server.listen(port, host);
   try {
@@ -82,7 +82,7 @@ async function drain({ server, connections }: Running, within: number): Promise<
   return inTime;
 }
 
-/** What makes the console; `undefined` where there is none. */
+/** What makes the console; `undefined` if there is none. */
 async function consoleIn({ console, adminToken }: Settings): Promise<MakeConsole | undefined> {
   if (!console || adminToken === undefined) return undefined;
   return (await import("./console.ts")).consoleOf(adminToken);
@@ -99,7 +99,7 @@ function serverOf(app: ReturnType<typeof appOf>, { headerLimit }: Settings): Ser
   const server = createAdaptorServer({ fetch: app.fetch, serverOptions, hostname: "localhost" }) as Server;
   // By default Node.js drops headers beyond the thousandth, which may be the proxy's. Their bytes are bounded.
   server.maxHeadersCount = 0;
-  // By default 5 s. A request that a client sends where the service ends an idle connection fails; proxies keep theirs for 60 s.
+  // By default 5 s. A request that a client sends while the service ends an idle connection fails; proxies keep theirs for 60 s.
   server.keepAliveTimeout = KEEP_ALIVE;
   return server;
 }
@@ -114,7 +114,7 @@ interface Running {
   closeStore(): Promise<void>;
 }
 
-/** Ends the requests under way within so many ms, then gives leased tokens back, and closes the store. */
+/** Ends the requests under way within this many ms, then gives leased tokens back, and closes the store. */
 async function stop(running: Running, within: number, log: Log): Promise<void> {
   const { grpc, file, unwatch, closeStore } = running;
   // A page would keep its connection for as long as it is open.
@@ -128,7 +128,7 @@ async function stop(running: Running, within: number, log: Log): Promise<void> {
 }
 
 /**
- * Starts the service. Throws a {@link UsageError} for a wrong setting, and a `PolicyError` where the policies have mistakes;
+ * Starts the service. Throws a {@link UsageError} for a wrong setting, and a `PolicyError` if the policies have mistakes;
  * then nothing is left open.
  */
 export async function serve(settings: Settings, log: Log): Promise<Service> {

@@ -49,7 +49,7 @@ test("names the package to install where there is one, and otherwise that the pl
       expect(remedy).toBe(`install the package ${name}`);
       packages.add(name);
     } else {
-      expect(remedy).toBe(`use a platform that has it, as ${machine.platform}-${machine.arch} has not`);
+      expect(remedy).toBe(`use a supported platform: ${machine.platform}-${machine.arch} is not one`);
     }
   }
   expect([...packages].sort()).toEqual(Object.keys(PLATFORMS).map((platform) => `@tidegate/${platform}`));

@@ -248,7 +248,10 @@ describe.each<[string, () => Store | undefined]>([
     test("an invalid option throws before tokens are taken", async () => {
       const { limits, left } = waiting();
       for (const [wrong, message] of [
-        [{ wait: Number.NaN }, '`wait` must be a number of ms from 0 to 2147483647, or a text such as "30s"; got NaN'],
+        [
+          { wait: Number.NaN },
+          '`wait` must be a number of ms from 0 to 2147483647, or a string such as "30s"; got NaN',
+        ],
         [{ sleep: 1 }, "`sleep` must be a function that waits"],
         [{ signal: {} }, "`signal` must be an AbortSignal"],
       ] as const) {

@@ -135,7 +135,7 @@ test.each<[string, () => unknown]>([
   ["sync", () => file("x", { sync: text("often") })],
   ["stepTimeout", () => memcached(cache, { stepTimeout: text("0s") })],
 ])("a text that is no duration is an error that names `%s` and shows one", (field, call) => {
-  expect(call).toThrow(new RegExp(`^\`${field}\` must be .* of ms .*, or a text such as "\\d+m?s?"; got "`));
+  expect(call).toThrow(new RegExp(`^\`${field}\` must be .* of ms .*, or a string such as "\\d+m?s?"; got "`));
 });
 
 test("a fraction of a ms where an integer is needed is an error", () => {

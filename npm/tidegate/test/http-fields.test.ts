@@ -198,13 +198,13 @@ describe("rateLimitHeaders", () => {
       '`fields` must be draft-11, draft-7, draft-6, x-ratelimit, or an array of these; got "draft-8"; use "draft-11", which has the same fields',
     );
     expect(message(() => rateLimitHeaders(d, { fields: ["draft-11", "draft-7"] }))).toBe(
-      "`fields` must be of draft-11 and draft-7 only one: both are the field RateLimit; got both",
+      "`fields` must be only one of draft-11 and draft-7: both write the field RateLimit; got both",
     );
     expect(message(() => rateLimitHeaders([]))).toBe("`decision` must be at least one decision; got none");
     expect(message(() => rateLimitHeaders(undefined as never))).toMatch(/^`decision` must be a decision/);
     expect(message(() => rateLimitHeaders(Promise.resolve() as never))).toMatch(/; got a promise; `await` it first$/);
     expect(message(() => rateLimitHeaders({ ...d, policy: { ...d.policy, name: "a\r\nSet-Cookie: x" } }))).toMatch(
-      /^`name` must be a text of printable ASCII characters/,
+      /^`name` must be a string of printable ASCII characters/,
     );
     expect(rateLimitHeaders({ ...d, policy: { ...d.policy, name: 'a"\\' } })["RateLimit"]).toMatch(/^"a\\"\\\\";/);
   });

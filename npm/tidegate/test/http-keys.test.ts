@@ -280,7 +280,7 @@ describe("clientIp", () => {
     ],
     [
       { header: "forwarded" },
-      "`trust` must be a number of proxies or their networks where forwarded is read; got undefined",
+      "`trust` must be a number of proxies or their networks if forwarded is read; got undefined",
     ],
     [{ header: "a b" }, '`header` must be a header\'s name, such as x-forwarded-for; got "a b"'],
     [{ prefix: 16 }, "`prefix` must be bits, an integer from 32 to 128; got 16"],

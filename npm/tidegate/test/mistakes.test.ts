@@ -91,7 +91,7 @@ describe("a policy", () => {
     [
       "whose period is in words",
       made({ ...bucket, period: "1 min" }),
-      `\`period\` must be an integer of ms from 1 to 1099511627776, or a text such as "15m"; got "1 min"${IN}`,
+      `\`period\` must be an integer of ms from 1 to 1099511627776, or a string such as "15m"; got "1 min"${IN}`,
     ],
     [
       "without a period",
@@ -106,7 +106,7 @@ describe("a policy", () => {
     ...(["first hit", Number.POSITIVE_INFINITY, null] as const).map((start): [string, () => unknown, string] => [
       `whose window starts at ${start}`,
       made({ ...bucket, kind: "fixed window", start: any(start) }),
-      `\`start\` must be "first request", or an integer of ms from -4503599627370496 to 4503599627370496${typeof start === "string" ? ', or a text such as "15m"' : ""}; got ${typeof start === "string" ? `"${start}"` : start}${IN}`,
+      `\`start\` must be "first request", or an integer of ms from -4503599627370496 to 4503599627370496${typeof start === "string" ? ', or a string such as "15m"' : ""}; got ${typeof start === "string" ? `"${start}"` : start}${IN}`,
     ]),
     ["that is none", made(any(5)), `\`config\` must be an object with kind, rate and period; got 5${IN}`],
     ["in place of all", () => defineLimits(any()), "`limits` must be an object of limits by name; got undefined"],

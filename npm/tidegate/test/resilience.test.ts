@@ -387,7 +387,7 @@ test.each(["open", 1, { local: 0 }, { local: 2 }, { local: Number.NaN }, null])(
 );
 
 test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, "5", null])("timeout: %s is refused", (timeout) => {
-  const rule = /^`timeout` must be a number of ms from 1 to 2147483647, or a text such as "30s"; got /;
+  const rule = /^`timeout` must be a number of ms from 1 to 2147483647, or a string such as "30s"; got /;
   expect(() => limiter("deny", {}, timeout as never)).toThrow(rule);
   expect(() => limiter("deny", { timeout: timeout as never })).toThrow(rule);
 });

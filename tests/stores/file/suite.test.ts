@@ -105,7 +105,7 @@ describe("a folder", () => {
     [["x", { maxKeys: 0 }], "`maxKeys` must be an integer from 1 to 16777216; got 0"],
     [
       ["x", { sync: 0 }],
-      '`sync` must be "always", or an integer of ms from 1 to 2147483647, or a text such as "30s"; got 0',
+      '`sync` must be "always", or an integer of ms from 1 to 2147483647, or a string such as "30s"; got 0',
     ],
     [["x", { sync: "never" }], '`sync` must be "always", or'],
     [["x", { size: 1 }], "size"],

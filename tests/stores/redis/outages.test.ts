@@ -64,7 +64,7 @@ describe.each(Object.entries(single))("%s", (_, make) => {
       }
       expect([first, second].map(({ remaining }) => remaining)).toEqual([1e6 - 1 - turn, 1e6 - 1 - turn]);
     }
-    expect(lines).toEqual([expect.stringContaining("others only where they fail, too")]);
+    expect(lines).toEqual([expect.stringContaining("others only if they fail, too")]);
   });
 });
 

@@ -326,7 +326,7 @@ describe("options", () => {
     [{ prefix: "a{b}" }, "`prefix` must be a string without braces"],
     [{ prefix: 1 }, "`prefix` must be"],
     [{ tag: "x" }, "`tag` must be a function"],
-    [{ rememberDenials: -1 }, "`rememberDenials` must be an integer of ms from 0 to 60000, or a text"],
+    [{ rememberDenials: -1 }, "`rememberDenials` must be an integer of ms from 0 to 60000, or a string"],
     [{ rememberDenials: Number.NaN }, "`rememberDenials`"],
     [{ rememberDenials: 60_001 }, "`rememberDenials`"],
     [{ rememberDenials: "2m" }, "`rememberDenials`"],

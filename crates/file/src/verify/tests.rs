@@ -88,7 +88,7 @@ impl Image {
     }
 }
 
-/// Puts rows with a hash, each in a transaction of its own.
+/// Puts rows with a hash, each in its own transaction.
 fn put<'k>(env: &Env<WithoutTls>, rows: Rows, all: impl IntoIterator<Item = (&'k [u8], usize)>) -> heed::Result<()> {
     for (key, length) in all {
         let mut txn = env.write_txn()?;

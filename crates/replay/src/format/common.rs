@@ -77,13 +77,13 @@ impl Splitter {
         Ok(Row::Complete)
     }
 
-    /// The pieces of a line up to `last`; those after the request may be missing. `None` where the line is not of this
+    /// The pieces of a line up to `last`; those after the request may be missing. `None` if the line is not of this
     /// format.
     fn pieces_of<'a>(&self, line: &'a [u8]) -> Option<[Option<&'a [u8]>; LAST + 1]> {
         let mut found = [None; LAST + 1];
         let (mut host, mut rest) = cut(line, memchr(b' ', line)?, 1);
         if let Some(first) = host.strip_suffix(b",").filter(|first| is_address(first)) {
-            // Forwarded addresses in place of the host: those behind the first are of proxies.
+            // Forwarded addresses instead of the host: those behind the first are of proxies.
             host = first;
             let mut more = true;
             while more {

@@ -96,7 +96,7 @@ fn find<'a>(object: &'a Map<String, Value>, name: &str) -> Option<(Path, &'a Val
     })
 }
 
-/// A value as text, where it has one: that of a list of texts is what a server reads of a repeated header. Caddy logs each header
+/// A value as text, if it has one: that of a list of texts is what a server reads of a repeated header. Caddy logs each header
 /// as a list.
 fn text(value: &Value) -> Option<String> {
     match value {
@@ -197,7 +197,7 @@ impl<'de> Visitor<'de> for Pick<'_, '_> {
     }
 }
 
-/// A name within an object, borrowed from the line where it has no escapes.
+/// A name within an object, borrowed from the line if it has no escapes.
 #[derive(Deserialize)]
 struct Name<'l>(#[serde(borrow)] Cow<'l, str>);
 

@@ -35,7 +35,7 @@ impl Format {
     }
 }
 
-/// Lines that are tried first. Where none is a request, as after a long banner, all lines of the head are.
+/// Lines that are tried first. If none is a request, as after a long banner, all lines of the head are.
 const LOOKED_AT: usize = 20;
 
 /// Whether a row ends with the line.
@@ -76,7 +76,7 @@ impl Splitter {
         matches!(self, Splitter::Csv(_))
     }
 
-    /// Whether one of these lines is a request; where none is, why the first is not.
+    /// Whether one of these lines is a request; if none is, why the first is not.
     fn fits<'a>(&mut self, lines: impl Iterator<Item = &'a [u8]>, wanted: &mut Wanted) -> Result<(), String> {
         let (mut fields, mut record) = (Fields::default(), Record::default());
         let mut first = None;
@@ -96,10 +96,10 @@ impl Splitter {
 const OTHERS: [(&[u8], &str); 17] = [
     (b"\xff\xfe", UTF_16),
     (b"\xfe\xff", UTF_16),
-    (b"\x28\xb5\x2f\xfd", "packed by zstd; unpack it before: zstd -dc <file> | tidegate-replay -"),
-    (b"BZh", "packed by bzip2; unpack it before: bzip2 -dc <file> | tidegate-replay -"),
-    (b"\xfd7zXZ", "packed by xz; unpack it before: xz -dc <file> | tidegate-replay -"),
-    (b"PK\x03\x04", "a zip archive; unpack it before: unzip -p <file> | tidegate-replay -"),
+    (b"\x28\xb5\x2f\xfd", "packed by zstd; unpack it first: zstd -dc <file> | tidegate-replay -"),
+    (b"BZh", "packed by bzip2; unpack it first: bzip2 -dc <file> | tidegate-replay -"),
+    (b"\xfd7zXZ", "packed by xz; unpack it first: xz -dc <file> | tidegate-replay -"),
+    (b"PK\x03\x04", "a zip archive; unpack it first: unzip -p <file> | tidegate-replay -"),
     (b"#Version:", W3C),
     (b"#Software:", W3C),
     (b"#Fields:", W3C),
@@ -108,25 +108,26 @@ const OTHERS: [(&[u8], &str); 17] = [
     (b"h2 2", ALB),
     (b"ws 2", ALB),
     (b"wss 2", ALB),
-    (b"{\n", "JSON over several lines; write each object on a line before: jq -c . <file> | tidegate-replay -"),
+    (b"{\n", "JSON over several lines; write each object on its own line first: jq -c . <file> | tidegate-replay -"),
     (b"[{", JSON_ARRAY),
     (b"[\n", JSON_ARRAY),
 ];
 /// CloudFront's and IIS's.
-const W3C: &str = "a W3C extended log; make CSV of it before: awk 'BEGIN { print \"time,ip\" } \
+const W3C: &str = "a W3C extended log; convert it to CSV first: awk 'BEGIN { print \"time,ip\" } \
 /^#Fields:/ { for (i = 2; i <= NF; i++) at[$i] = i - 1 } \
 !/^#/ { print $at[\"date\"] \"T\" $at[\"time\"] \"Z,\" $at[\"c-ip\"] }' <file> | tidegate-replay -";
 const ALB: &str = "a log of an AWS load balancer; make CSV of it before: \
 awk 'BEGIN { print \"time,ip\" } { print $2 \",\" $4 }' <file> | tidegate-replay -";
 /// `%ci:%cp [%tr]`, behind whatever syslog writes.
-const HAPROXY: &str = "a text log of HAProxy; make CSV of it before: awk 'BEGIN { print \"time,ip\" } \
+const HAPROXY: &str = "a text log of HAProxy; convert it to CSV first: awk 'BEGIN { print \"time,ip\" } \
 { for (i = 2; i <= NF; i++) if ($i ~ /^\\[[0-9]+\\/[A-Z]/) \
 { print substr($i, 2, length($i) - 2) \" +0000,\" $(i - 1); break } }' <file> | tidegate-replay -";
 /// In Istio's format there is one more text before the client's addresses, the failure of the upstream.
-const ENVOY: &str = "a text log of Envoy; make CSV of it before: awk -F'\"' 'BEGIN { print \"time,ip\" } \
+const ENVOY: &str = "a text log of Envoy; convert it to CSV first: awk -F'\"' 'BEGIN { print \"time,ip\" } \
 { split(NF > 14 ? $6 : $4, ip, \",\"); print substr($1, 2, index($1, \"]\") - 2) \",\" ip[1] }' <file> | tidegate-replay -";
-const JSON_ARRAY: &str = "a JSON array; write each element on a line before: jq -c '.[]' <file> | tidegate-replay -";
-const UTF_16: &str = "UTF-16; convert it to UTF-8 before: iconv -f UTF-16 -t UTF-8 <file> | tidegate-replay -";
+const JSON_ARRAY: &str =
+    "a JSON array; write each element on its own line first: jq -c '.[]' <file> | tidegate-replay -";
+const UTF_16: &str = "UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8 <file> | tidegate-replay -";
 
 /// The format of a file that begins with `head`, or the format that the caller gave.
 pub(crate) fn detect(

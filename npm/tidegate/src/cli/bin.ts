@@ -10,7 +10,7 @@ const { version } = JSON.parse(readFileSync(new URL("../../package.json", import
 
 reportUnwritable("tidegate");
 
-// Only on a terminal: a file of the standard error has errors alone.
+// Only on a terminal: a file that standard error is redirected to has only errors.
 const status = (line: string): void => void process.stderr.write(`\r\x1b[2K${line}`);
 
 const screen = (lines: readonly string[]): void =>

@@ -36,7 +36,7 @@ interface Pg {
 }
 type Postgres = (url: string, options: object) => UnsafeClient & { end(options: { timeout: number }): Promise<void> };
 
-/** The project's package of this name; `undefined` where it is not installed. */
+/** The project's package of this name; `undefined` if it is not installed. */
 async function installed<T>(name: string): Promise<T | undefined> {
   let path: string;
   try {
@@ -66,7 +66,7 @@ async function connected<C extends Connecting>(
   try {
     // A server may accept the connection and then say nothing.
     await inTime("connection", client.connect());
-    // Where the server refuses the database, ioredis reports it and goes on in database 0.
+    // If the server refuses the database, ioredis reports it and goes on in database 0.
     if (reason !== undefined) throw reason;
   } catch (error) {
     const cause = reason ?? error;
@@ -81,7 +81,7 @@ async function redis(url: string): Promise<Connection<RedisLike>> {
   const ioredis = await installed<Ioredis>("ioredis");
   if (ioredis !== undefined) {
     const { Redis = ioredis } = ioredis;
-    // One attempt: a person waits for the answer. Where it fails, ioredis waits 2 s for the end of a connection that has ended.
+    // One attempt: a person waits for the answer. If it fails, ioredis waits 2 s for the end of a connection that has ended.
     const client = new Redis(url, {
       lazyConnect: true,
       retryStrategy: () => null,

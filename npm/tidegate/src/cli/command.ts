@@ -11,20 +11,20 @@ export const EXIT = { fine: 0, found: 1, usage: 2 } as const;
 export interface Terminal {
   out(line: string): void;
   err(line: string): void;
-  /** The text of a file, of the standard input where the path is `-`. */
+  /** The text of a file, of standard input if the path is `-`. */
   read(path: string): string;
   exists(path: string | URL): boolean;
   /** Epoch ms. */
   now(): number;
-  /** Replaces what is on the screen; absent where the standard output is no terminal. */
+  /** Replaces what is on the screen; absent if standard output is not a terminal. */
   screen?: ((lines: readonly string[]) => void) | undefined;
-  /** Replaces the line of progress; absent where the standard error is no terminal. */
+  /** Replaces the line of progress; absent if standard error is not a terminal. */
   status?: ((line: string) => void) | undefined;
 }
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
-/** Options with a text, and flags. */
+/** Options with a string, and flags. */
 export const optionsOf = (texts: readonly string[], ...flags: readonly string[]): Options => ({
   ...Object.fromEntries(texts.map((name) => [name, { type: "string" }] as const)),
   ...Object.fromEntries(flags.map((name) => [name, { type: "boolean" }] as const)),
@@ -75,7 +75,7 @@ export function number(
   return written === undefined ? undefined : read(name, written);
 }
 
-/** The text of a file. Throws a {@link UsageError} with the reason where it cannot be read. */
+/** The text of a file. Throws a {@link UsageError} with the reason if it cannot be read. */
 export function read(terminal: Terminal, path: string): string {
   try {
     return terminal.read(path);

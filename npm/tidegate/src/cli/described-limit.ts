@@ -20,14 +20,14 @@ export interface DescribedLimit {
 export const LIMIT_OPTIONS = ["rate", "period", "kind", "capacity", "max-reserved", "start"] as const;
 
 export const LIMIT_HELP = `  --rate <tokens>          tokens added per period
-  --period <time>          the period: ms, or a text such as 15m
+  --period <time>          the period: ms, or a string such as 15m
   --kind <kind>            token_bucket (default) or fixed_window
   --capacity <tokens>      most that accumulate; default the rate
   --max-reserved <tokens>  most that may be owed`;
 
 /** The limit of `--rate`, `--period` and so on. */
 export function numbersLimit(args: Arguments, command: string, name: string): DescribedLimit {
-  if (text(args, "tier") !== undefined) throw new UsageError("--tier is of a document's rule: it needs --policy");
+  if (text(args, "tier") !== undefined) throw new UsageError("--tier needs --policy");
   const kind = text(args, "kind")?.replace("_", " ") ?? "token bucket";
   const [capacity, maxReserved] = [number(args, "capacity"), number(args, "max-reserved")];
   const start = text(args, "start") === FIRST_REQUEST ? FIRST_REQUEST : number(args, "start", durationOf);

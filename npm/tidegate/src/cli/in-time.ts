@@ -4,7 +4,7 @@ import { afterWaiting } from "../limit/steady.ts";
 /** ms. */
 export const PATIENCE = 10_000;
 
-/** Rejects where `awaited`, such as "connection", takes longer: most clients have no time for it, or a long one. */
+/** Rejects if `awaited`, such as "connection", takes longer: most clients have no time for it, or a long one. */
 export const inTime = <T>(what: string, awaited: PromiseLike<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const cancel = afterWaiting(PATIENCE, () => reject(new Error(`no ${what} within ${PATIENCE / 1000} s`)));

@@ -16,7 +16,7 @@ interface KeyState {
   readonly count: number;
   /** Whether the call is granted at `now`. */
   readonly ok: boolean;
-  /** When it is granted, where it is not. */
+  /** When it is granted, if it is not. */
   readonly retryAt?: number | undefined;
   readonly retryAfter?: number | undefined;
   /** Why no wait helps. */
@@ -33,13 +33,13 @@ export interface Target {
   readonly config: Config;
 }
 
-/** A decision of the store. Throws the store's error where it failed, and the decision was made without it. */
+/** A decision of the store. Throws the store's error if it failed, and the decision was made without it. */
 export function ofStore(decision: Decision): Decision {
   if (decision.degraded === true) throw decision.cause;
   return decision;
 }
 
-/** Reads the state. Throws the store's error where it fails. */
+/** Reads the state. Throws the store's error if it fails. */
 export async function readState(
   limits: Limiter<string, Store>,
   name: string,

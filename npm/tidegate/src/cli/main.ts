@@ -53,7 +53,7 @@ function argumentsOf(command: Command, argv: readonly string[]): Arguments {
 }
 
 /**
- * Runs the command line and returns the exit code: 0; 1 where the input has mistakes or a store failed; 2 where the command
+ * Runs the command line and returns the exit code: 0; 1 if the input has mistakes or a store failed; 2 if the command
  * line has mistakes. Those of the user are printed, not thrown.
  */
 export async function main(argv: readonly string[], version: string, terminal: Terminal): Promise<number> {

@@ -2,7 +2,7 @@
 export function reportUnwritable(program: string): void {
   let reported = false;
   process.stdout.on("error", ({ code, message }: NodeJS.ErrnoException) => {
-    // A reader that closes the pipe early (`| head`) is no failure.
+    // A reader that closes the pipe early (`| head`) is not a failure.
     if (code === "EPIPE" || reported) return;
     reported = true;
     process.stderr.write(`${program}: the output cannot be written: ${message}\n`);

@@ -35,9 +35,9 @@ export interface OpenStore {
   readonly store: Store;
   /** The URL without its password, for logs. */
   readonly shown: string;
-  /** The keys that the store holds; absent where it cannot list them. */
+  /** The keys that the store holds; absent if it cannot list them. */
   readonly keys?: (() => Pages) | undefined;
-  /** States evicted before they were full, where the store counts them. */
+  /** States evicted before they were full, if the store counts them. */
   readonly stats: { stats(): { evicted: number } } | undefined;
   close(): Promise<void>;
 }
@@ -65,7 +65,7 @@ export const masked = (url: string): string =>
     .replace(/((?:^|[?&\s])[^=?&#\s]*password=)(?:'[^']*'|[^&#\s]*)/gi, "$1***");
 
 /**
- * The store that a URL names. Throws a {@link UsageError} where it is none, which names the stores that the command
+ * The store that a URL names. Throws a {@link UsageError} if it is none, which names the stores that the command
  * `takes`; default all.
  */
 export function storeKind(url: string, takes: readonly StoreKind[] = KINDS.map(([kind]) => kind)): StoreKind {
@@ -91,10 +91,10 @@ export function sharedStore(
     throw new UsageError(`${command} needs --store, the store of the app; see tidegate help ${command}`);
   const kind = storeKind(url, takes);
   if (kind !== "memory") return [url, kind];
-  throw new UsageError('--store must be a store that processes share; got "memory", which is a process of its own');
+  throw new UsageError('--store must be a store that processes share; got "memory", which belongs to one process');
 }
 
-/** The folder of `file:<folder>`; a URL where it is `file://`. */
+/** The folder of `file:<folder>`; a URL if it is `file://`. */
 export const folderOf = (url: string): string | URL =>
   url.startsWith("file://") ? new URL(url) : url.slice("file:".length);
 
@@ -107,10 +107,10 @@ function refuse(url: string, kind: StoreKind, { prefix, schema, migrate }: Store
   if (option !== undefined) throw new UsageError(`${option}; got --store ${masked(url)}`);
 }
 
-/** What a client rejects with; some decode the URL, and throw where a password has a `%` of its own. */
+/** What a client rejects with; some decode the URL, and throw if a password has a `%` of its own. */
 function unconnected(url: string, error: unknown): never {
   if (!(error instanceof URIError)) throw error;
-  throw new UsageError(`--store has a % that begins no escape: write it as %25; got ${masked(url)}`);
+  throw new UsageError(`--store has a % that is not part of an escape: write it as %25; got ${masked(url)}`);
 }
 
 async function openRedis(url: string, clients: Clients, { prefix }: StoreSettings): Promise<OpenStore> {
@@ -142,7 +142,7 @@ async function openPostgres(
   return { store, shown: masked(url), keys: () => postgresKeys(client, schema), stats: undefined, close };
 }
 
-/** Makes a store on a connection, which is closed where that fails: it would keep the process alive. */
+/** Makes a store on a connection, which is closed if that fails: it would keep the process alive. */
 async function orClose<T>({ close }: Connection<unknown>, make: () => T | Promise<T>): Promise<T> {
   try {
     return await make();
@@ -165,7 +165,7 @@ async function openFile(url: string): Promise<OpenStore> {
 /**
  * Opens the store of a URL: `memory`, `file:<folder>`, `redis://`, `rediss://`, `postgres://` or `postgresql://`.
  *
- * Throws a {@link UsageError} where it is none of these, a setting is of another store, or the folder cannot be opened. What a
+ * Throws a {@link UsageError} if it is none of these, a setting is of another store, or the folder cannot be opened. What a
  * client rejects with is thrown on.
  */
 export async function openStore(url: string, clients: Clients, settings: StoreSettings): Promise<OpenStore> {

@@ -29,7 +29,7 @@ for _, key in ipairs(found[2]) do
 end
 return reply`;
 
-/** The state; `undefined` where the bytes are none, which a call on the key reports. */
+/** The state; `undefined` if the bytes are none, which a call on the key reports. */
 function stateIn(bytes: Uint8Array): State | undefined {
   try {
     return decode(bytes);

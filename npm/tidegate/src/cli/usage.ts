@@ -13,7 +13,7 @@ export function argumentError(error: unknown, help: string): UsageError {
   const [, option] = /a dash use '(--.+)=/.exec(message) ?? [];
   const isWord = /^Unknown option '-[^-]/.test(message) && message.includes("positional");
   const word = isWord ? ": a word that starts with a dash goes last, after --" : "";
-  const remedy = option === undefined ? word : `: write ${option}=… where the value starts with a dash`;
+  const remedy = option === undefined ? word : `: write ${option}=… if the value starts with a dash`;
   return new UsageError(`${sentence}${remedy}; see ${help}`);
 }
 
@@ -27,10 +27,10 @@ export function numberOf(option: string, written: string, rule = "a number"): nu
 /** The shortest time that a number without a unit is, ms: 15 is meant as seconds or minutes, and 15 ms would look as if it worked. */
 const SHORTEST = 1000;
 
-/** The ms of a time that an option is written as: a text such as `15m`, or a number of ms, which has its unit where it is short. */
+/** The ms of a time that an option is written as: a string such as `15m`, or a number of ms, which has its unit if it is short. */
 export function durationOf(option: string, written: string): number {
   const time = inMs(written);
-  const ms = typeof time === "number" ? time : numberOf(option, written, "a number of ms, or a text such as 15m");
+  const ms = typeof time === "number" ? time : numberOf(option, written, "a number of ms, or a string such as 15m");
   if (ms >= 1 && ms < SHORTEST && Number(written) === ms)
     throw new UsageError(`--${option} ${written} would be ${written} ms: write the unit, as in 15s, 15m or 15ms`);
   return ms;

@@ -14,7 +14,7 @@ export interface Clock {
 }
 
 /**
- * The host's globals, looked up at each call, so that a test's fake timers take effect. Where the host's time is set back,
+ * The host's globals, looked up at each call, so that a test's fake timers take effect. If the host's time is set back,
  * this clock goes on from its last reading: otherwise calls that wait would wait for as long in addition.
  */
 export function systemClock(): Clock {
@@ -25,7 +25,7 @@ export function systemClock(): Clock {
     now() {
       const wall = Date.now();
       const steady = steadyNow();
-      // It goes back where a test's fake timers replace it.
+      // It goes back if a test's fake timers replace it.
       const behind = last + Math.max(steady - lastSteady, 0) - wall;
       // Less than a second: the host's clock is slowed down, or a test stops it and not the other one.
       ahead = wall < last || behind + ahead > SECOND ? Math.max(ahead, behind) : 0;
@@ -58,7 +58,7 @@ export class Alarm {
     this.#ring = ring;
   }
 
-  /** Rings at `at`, epoch ms, in place of any earlier setting. */
+  /** Rings at `at`, epoch ms, instead of any earlier setting. */
   set(at: number): void {
     if (at === this.#at) return;
     this.clear();

@@ -32,18 +32,18 @@ export interface FetchOptions<N extends string = string> {
   count?: number | ((url: URL, init: Init | undefined) => number) | undefined;
   /** Most retries of one request: an integer from 0; default 3. */
   retries?: number | undefined;
-  /** Whether a request may be sent twice; default by method, or where it has an `Idempotency-Key`. */
+  /** Whether a request may be sent twice; default by method, or if it has an `Idempotency-Key`. */
   idempotent?: ((url: URL, init: Init | undefined) => boolean) | undefined;
   /**
-   * Whether a response is a denial, which is retried and holds back the requests of its key; `undefined` where the default
+   * Whether a response is a denial, which is retried and holds back the requests of its key; `undefined` if the default
    * decides. For a server that denies by another status, such as 529, or a 503 that no retry helps. It must not read the body.
    */
   retry?: ((response: Response) => boolean | undefined) | undefined;
-  /** Longest wait for one retry, ms or a text such as `"1m"`; a response that requires more is returned. Default 60,000. */
+  /** Longest wait for one retry, ms or a string such as `"1m"`; a response that requires more is returned. Default 60,000. */
   maxWait?: Duration | undefined;
   /**
-   * Longest wait of a request in total, ms or a text: own tokens, server's limits, `concurrency`, retries. Default
-   * unlimited: where a server reports that nothing is left for an hour, the next request waits an hour.
+   * Longest wait of a request in total, ms or a string: own tokens, server's limits, `concurrency`, retries. Default
+   * unlimited: if a server reports that nothing is left for an hour, the next request waits an hour.
    */
   deadline?: Duration | undefined;
   /**
@@ -51,7 +51,7 @@ export interface FetchOptions<N extends string = string> {
    * than `maxWait`.
    */
   jitter?: number | undefined;
-  /** Where less than this fraction of the server's limit is left, requests are spaced until its reset: 0 to 1; default 0.2. */
+  /** If less than this fraction of the server's limit is left, requests are spaced until its reset: 0 to 1; default 0.2. */
   slowBelow?: number | undefined;
   /** Concurrent GETs of the same URL, headers and settings, without a signal, share one request; default false. */
   share?: boolean | undefined;

@@ -45,7 +45,7 @@ function isOf(name: string, value: unknown): boolean {
 /** A stream can be read once; any other body is read anew each time. */
 function isReplayable(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === "string") return true;
-  // By name: jsdom and other realms have classes of their own. By class: those of React Native and happy-dom have no name.
+  // By name: jsdom and other realms have their own classes. By class: those of React Native and happy-dom have no name.
   return ArrayBuffer.isView(body) || REPLAYABLE.some((name) => tagOf(body) === `[object ${name}]` || isOf(name, body));
 }
 
@@ -53,10 +53,10 @@ export function factsOf(input: Input, init: Init | undefined): Facts {
   const request = isRequest(input) ? input : undefined;
   const { document, location } = globalThis as { document?: { baseURI?: string }; location?: { href?: string } };
   return {
-    // A document with <base>, or a frame without a URL of its own, has another base than its location.
+    // A document with <base>, or a frame without its own URL, has another base than its location.
     url: new URL(request?.url ?? String(input), document?.baseURI ?? location?.href),
     method: (init?.method ?? request?.method ?? "GET").toUpperCase(),
-    // `null` is none, in place of the request's.
+    // `null` is none, instead of the request's.
     signal: (init?.signal === undefined ? request?.signal : init.signal) ?? undefined,
     replayable: isReplayable(init?.body),
     headers: () => new Headers(init?.headers ?? request?.headers),

@@ -27,10 +27,10 @@ export interface LimitedFetch {
 
 /** A retry has waited already: it precedes later requests. */
 const RETRY_PRIORITY = 9;
-/** ms of the first wait where the server sets none; each further one is twice as long. */
+/** ms of the first wait if the server sets none; each further one is twice as long. */
 const FIRST_WAIT = 1000;
 /** Jest's jsdom has no `fetch`. */
-const FETCH: Check = { ...FUNCTION, expects: "given where the host has none" };
+const FETCH: Check = { ...FUNCTION, expects: "given if the host has none" };
 /**
  * A `fetch` that waits for its own tokens, reads the limits that servers report, and slows down before they deny it.
  *
@@ -39,17 +39,17 @@ const FETCH: Check = { ...FUNCTION, expects: "given where the host has none" };
  * const response = await fetch("https://api.example.com/things");
  * ```
  *
- * Reads all forms of {@link readRateLimit}. Where little is left of a limit (`slowBelow`), requests are spaced until its
- * reset; where nothing is left, they wait for the reset. 429 and 503, and GitHub's 403, are retried up to `retries` times
- * where the request is idempotent and its body can be sent again, and all requests of the key wait meanwhile: for
- * `Retry-After` plus `jitter`, or with exponential backoff where the server sets none, or one of 0. Then the oldest go first, at
+ * Reads all forms of {@link readRateLimit}. If little is left of a limit (`slowBelow`), requests are spaced until its
+ * reset; if nothing is left, they wait for the reset. 429 and 503, and GitHub's 403, are retried up to `retries` times
+ * if the request is idempotent and its body can be sent again, and all requests of the key wait meanwhile: for
+ * `Retry-After` plus `jitter`, or with exponential backoff if the server sets none, or one of 0. Then the oldest go first, at
  * once no more than were in flight at the denial, and one more for each round of grants, until the queue is idle. A denial that
  * would wait longer than `maxWait` or `deadline` is returned as the response.
  *
- * Aborting a queued request returns its tokens. Rejects with a `QueueError` where the queue is full, or own tokens or the
+ * Aborting a queued request returns its tokens. Rejects with a `QueueError` if the queue is full, or own tokens or the
  * server's limits come after the deadline; and with the errors of `fetch`, which are not retried. A `Request` with a body
  * is copied, so its body stays in memory until the response. On Cloudflare Workers make it in the handler, as `throttle`
- * says. Throws an `InputError` immediately where an option is wrong.
+ * says. Throws an `InputError` immediately if an option is wrong.
  */
 export function createFetch<const N extends string = string>(options: FetchOptions<N> = {}): LimitedFetch {
   checkFetchOptions(options);
@@ -142,7 +142,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   });
 }
 
-/** By shape: a `fetch` of another package has a class of its own, and one of a test may return nothing. */
+/** By shape: a `fetch` of another package has its own class, and one of a test may return nothing. */
 const RESPONSE: Check = {
   expects: "a function that returns a Response",
   accepts: (response) => typeof (response as Response | null | undefined)?.headers?.get === "function",
@@ -173,7 +173,7 @@ function isDenied({ status, headers }: Response, { limits, retryAfter }: ServerL
 
 /**
  * Epoch ms of the next attempt: never before the server's wait (`Retry-After`, else the resets of its empty limits), and
- * up to `jitter` of the wait later, within the `longest` wait; where it sets none, or one of 0, exponential backoff, of which
+ * up to `jitter` of the wait later, within the `longest` wait; if it sets none, or one of 0, exponential backoff, of which
  * at least half is waited.
  */
 function retryTime(

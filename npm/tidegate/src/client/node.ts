@@ -30,21 +30,21 @@ function transformOf({ pass, close }: Gate<unknown>, objectMode: boolean): Trans
  * await pipeline(createReadStream(path), limitNodeStream({ bytesPerSecond: 1_000_000 }), response);
  * ```
  *
- * Throws an `InputError` where an option is wrong.
+ * Throws an `InputError` if an option is wrong.
  */
 export function limitNodeStream<const N extends string = string>(options: StreamLimitOptions<N>): Transform {
   return transformOf(bytesGate(options), false);
 }
 
 /**
- * A `Transform` of `node:stream` in object mode that passes so many objects a second, or so much of their weight; otherwise
- * like `limitObjectStream`.
+ * A `Transform` of `node:stream` in object mode that limits objects per second, or their weight; otherwise like
+ * `limitObjectStream`.
  *
  * ```ts
  * await pipeline(rows, limitNodeObjectStream<Row>({ perSecond: 500, weight: (row) => row.units }), sink);
  * ```
  *
- * Throws an `InputError` where an option is wrong.
+ * Throws an `InputError` if an option is wrong.
  */
 export function limitNodeObjectStream<T = unknown, const N extends string = string>(
   options: ObjectLimitOptions<T, N>,

@@ -30,13 +30,13 @@ export interface ThrottleOptions<A extends readonly unknown[] = readonly unknown
    * other calls, it precedes those that arrived at most 100 calls earlier. So every call runs eventually.
    */
   priority?: number | ((...args: A) => number) | undefined;
-  /** The limit's key, from a call's arguments: each key has a queue of its own. Default one queue. */
+  /** The limit's key, from a call's arguments: each key has its own queue. Default one queue. */
   key?: ((...args: A) => string) | undefined;
   /** The call's abort signal, from its arguments. Aborting a queued call returns its tokens, and later calls move up. */
   signal?: ((...args: A) => AbortSignal | undefined) | undefined;
   /** Most queued calls per key: an integer from 1; default 10,000. Further calls reject with a {@link QueueError}. */
   maxQueued?: number | undefined;
-  /** Longest wait of a call, the store's answer included: ms or a text such as `"30s"`. One that would run later rejects. Default unlimited. */
+  /** Longest wait of a call, the store's answer included: ms or a string such as `"30s"`. One that would run later rejects. Default unlimited. */
   maxWait?: Duration | undefined;
   /** Most calls that run concurrently, over all keys: an integer from 1, or a shared semaphore. Default unlimited. */
   concurrency?: number | Semaphore | undefined;

@@ -114,7 +114,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
     });
   }
 
-  /** Throws where the queue refuses a call. */
+  /** Throws if the queue refuses a call. */
   #admit({ signal, retryOf }: CallSettings): void {
     throwIfAborted(signal);
     if (retryOf !== undefined) return;
@@ -231,7 +231,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
     this.pump();
   }
 
-  /** Rejects the call whose reservation failed; where it has left, the newest calls, as far as others use its tokens. */
+  /** Rejects the call whose reservation failed; if it has left, the newest calls, as far as others use its tokens. */
   #refuse(call: QueuedCall, error: unknown): void {
     this.#giveUp([call], error);
     while ((this.#reserve as Reserve).spare < 0 && this.#waiting.length > 0) {
@@ -327,7 +327,7 @@ export class Queues<Parts extends QueueParts = QueueParts> {
     let visited = 0;
     for (const [key, queue] of this.#queues) {
       this.#queues.delete(key);
-      // As the newest: else all visits would be to the same queues, where these have calls that do not end.
+      // As the newest: else all visits would be to the same queues, if these have calls that do not end.
       if (!queue.isIdle) this.#queues.set(key, queue);
       if (++visited === 10) return;
     }

@@ -4,7 +4,7 @@ import { dictionary, type Item, list } from "./structured-fields.ts";
 
 /** One of a server's limits, as its response reports it. */
 export interface ServerLimit {
-  /** The limit's name; `"default"` where it has none. */
+  /** The limit's name; `"default"` if it has none. */
   readonly name: string;
   /** What is counted: `"requests"`, or the server's own name (`"tokens"`, `"content-bytes"`, …). */
   readonly unit: string;
@@ -108,13 +108,13 @@ const UNITS: Readonly<Record<string, number>> = {
 const PART = /(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)/gy;
 const DURATION = /^(?:\d{1,15}(?:\.\d+)?(?:ns|us|µs|ms|s|m|h|d))+$/;
 const NUMBER = /^\d{1,15}(?:\.\d+)?$/;
-/** From 31 years on, a number of seconds is no wait but an epoch in seconds; and from `EPOCH_MS` on, in ms. */
+/** From 31 years on, a number of seconds is not a wait but an epoch in seconds; and from `EPOCH_MS` on, in ms. */
 const EPOCH_SECONDS = 1e9;
 const EPOCH_MS = 1e11;
 
 /**
  * A wait in ms: of seconds, or of a date on the server's clock, `serverNow`. A reset may also be a duration with units, or
- * an epoch in seconds or ms. `undefined` where it is none of these.
+ * an epoch in seconds or ms. `undefined` if it is none of these.
  */
 function waitIn(text: Field, serverNow: number, isReset: boolean): number | undefined {
   const trimmed = text?.trim() ?? "";
@@ -133,7 +133,7 @@ function waitIn(text: Field, serverNow: number, isReset: boolean): number | unde
 }
 
 /**
- * The values of a field: where a proxy has added its own, it is a list. A date has a comma of its own, in front of the day of
+ * The values of a field: if a proxy has added its own, it is a list. A date contains a comma itself, before the day of
  * the month.
  */
 const partsOf = (text: Field): string[] => (typeof text === "string" ? text.split(/,(?! ?\d\d?[ -][A-Z])/) : []);
@@ -165,13 +165,13 @@ function dateOf(text: Field): number | undefined {
  * const { limits, retryAfter } = readRateLimit(response.headers);
  * ```
  *
- * Where a client has them in an object, as Axios, got and `request` of undici, make a `Headers` of that:
+ * If a client has them in an object, as Axios, got and `request` of undici, make a `Headers` of that:
  * `readRateLimit(new Headers(response.headers as Record<string, string>))`.
  *
  * Malformed fields are ignored. So is everything but `Retry-After` in a cached response (`Age`), which is out of date.
  * Dates are of the server's clock, as its `Date` field has it; `now` (epoch ms) is the fallback.
  *
- * Throws an `InputError` where `fields` has no `get`, never because of what a server sends.
+ * Throws an `InputError` if `fields` has no `get`, never because of what a server sends.
  */
 export function readRateLimit(fields: FieldSource, now: number = Date.now()): ServerLimits {
   if (typeof (fields as Partial<FieldSource> | null | undefined)?.get !== "function") {

@@ -49,7 +49,7 @@ export class Reserve {
     return Math.abs(spare) <= 1e-9 * Math.max(1, this.#slots.tokens) ? 0 : spare;
   }
 
-  /** Reserves what the queued calls need beyond what is reserved, at most `count`; `undefined` where they need nothing. */
+  /** Reserves what the queued calls need beyond what is reserved, at most `count`; `undefined` if they need nothing. */
   take(count: number): Decision | undefined | Promise<Decision | undefined> {
     if (this.#giving !== undefined) return this.#giving.then(() => this.take(count));
     const sent = this.#clock.now();
@@ -100,7 +100,7 @@ export class Reserve {
     return decision;
   }
 
-  /** The queued calls need `count` tokens more; fewer where it is negative. */
+  /** The queued calls need `count` tokens more; fewer if it is negative. */
   owe(count: number): void {
     this.#owed += count;
   }
@@ -114,7 +114,7 @@ export class Reserve {
     return (due > limiterNow ? due : (this.#meter?.at(count, limiterNow) ?? limiterNow)) + offset;
   }
 
-  /** Epoch ms, on this clock, before which a call does not run where those behind it need `behind` tokens. */
+  /** Epoch ms, on this clock, before which a call does not run if those behind it need `behind` tokens. */
   end(behind: number): number {
     return this.#slots.end(this.#owed - behind) + (this.#offset ?? 0);
   }
@@ -185,7 +185,7 @@ class Meter {
     this.#config = config;
   }
 
-  /** Epoch ms, on the limiter's clock, from which a call of `count` tokens may run; `now` or before where it may now. */
+  /** Epoch ms, on the limiter's clock, from which a call of `count` tokens may run; `now` or before if it may now. */
   at(count: number, now: number): number {
     if (count === 0) return now;
     if (this.#limit === undefined || count > this.#room) this.#grow(count);

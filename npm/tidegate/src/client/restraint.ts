@@ -1,4 +1,4 @@
-/** Slows requests down by a server's reports. */
+/** Slows requests down according to the limits that a server reports. */
 import { algebra } from "../engine/algebra.ts";
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Config } from "../limit/config.ts";
@@ -9,7 +9,7 @@ import type { ServerLimit, ServerLimits } from "./rate-limit-fields.ts";
 
 /** One of the server's limits, of which little is left. */
 interface Low {
-  /** Spaces what is left evenly until the reset; absent where nothing is left. */
+  /** Spaces what is left evenly until the reset; absent if nothing is left. */
   readonly config: Config | undefined;
   /** Epoch ms of the reset. */
   readonly until: number;
@@ -20,15 +20,15 @@ interface Low {
 /** The most limits of one server that are kept. */
 const MOST_LIMITS = 100;
 
-/**
- * Delays requests by the limits that a server reports, before it would deny them. After a denial no more are in flight than were
- * then, as most of those that wait would be denied again; with each round of grants there may be one more, until the queue is idle.
+/* * Delays requests that the server would deny, according to the limits that it reports. After a denial, no more requests may be in
+ * flight than at that time, since most of the waiting ones would be denied again. Each round of grants allows one more, until the
+ * queue is idle.
  */
 export class Restraint implements Pace, Places {
   readonly #slowBelow: number;
   readonly #shared: Places | undefined;
   readonly #low: Map<string, Low> = new Map();
-  /** The sizes of limits; where the server does not report one, the most that was left. */
+  /** The sizes of limits; if the server does not report one, the most that was left. */
   readonly #most: Map<string, number> = new Map();
   #until = 0;
   /** Requests in flight, and the most of them. */
@@ -40,7 +40,7 @@ export class Restraint implements Pace, Places {
   constructor(slowBelow: number, shared: Places | undefined) {
     this.#slowBelow = slowBelow;
     this.#shared = shared;
-    // Where a page's policy forbids WebAssembly, its first request fails, not one that is sent once little is left.
+    // Loaded here: if a page's policy forbids WebAssembly, its first request fails, and not a later one.
     if (slowBelow > 0) algebra();
   }
 
@@ -95,7 +95,7 @@ export class Restraint implements Pace, Places {
     this.#places += 1 / this.#places;
   }
 
-  /** No request waits or is in flight: those to come are no rest of a burst that was denied. */
+  /** No request waits or is in flight, so later requests do not belong to a burst that was denied. */
   rest(): void {
     this.#places = Infinity;
   }
@@ -117,7 +117,7 @@ export class Restraint implements Pace, Places {
     this.#most.set(name, most);
     const before = this.#low.get(name);
     this.#low.delete(name);
-    // A request's cost in other units is unknown: they delay it only where nothing is left.
+    // A request's cost in other units is unknown: they delay it only if nothing is left.
     const low = requests ? left < most * this.#slowBelow || left === 0 : left === 0;
     if (!low || resetAfter === undefined || resetAfter <= 0) return;
     // A server may report more than a config can have.

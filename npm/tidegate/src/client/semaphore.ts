@@ -63,7 +63,7 @@ export class Semaphore {
     };
   }
 
-  /** Releases a place; does nothing where none is taken. */
+  /** Releases a place; does nothing if none is taken. */
   release(): void {
     if (this.#held > 0) this.#held--;
     // A queue that has become empty does not take the place; the next one may.

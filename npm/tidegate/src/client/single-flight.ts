@@ -16,7 +16,7 @@ function keyOf(args: readonly unknown[]): string {
     if ((typeof arg !== "object" || arg === null) && typeof arg !== "function" && typeof arg !== "symbol") {
       return [typeof arg, String(arg)];
     }
-    throw new InputError("key", "given, where an argument is neither a string nor a number nor the like", undefined);
+    throw new InputError("key", "given if an argument is neither a string nor a number nor the like", undefined);
   });
   return JSON.stringify(parts);
 }
@@ -30,7 +30,7 @@ function keyOf(args: readonly unknown[]): string {
  * const [a, b] = await Promise.all([load("7"), load("7")]); // one request
  * ```
  *
- * Calls with different `this` are different. Rejects with an `InputError` where an argument is an object, a function or a
+ * Calls with different `this` are different. Rejects with an `InputError` if an argument is an object, a function or a
  * symbol and there is no `key`.
  */
 export function singleFlight<T, A extends unknown[], R>(

@@ -39,7 +39,7 @@ export class Slots {
   /** Tokens left in all of them. */
   tokens = 0;
 
-  /** `ahead`: how far the limiter's clock is ahead of the decision's, where that took a failed store's place. */
+  /** `ahead`: how far the limiter's clock is ahead of the decision's, if that took a failed store's place. */
   add(decision: Decision, count: number, ahead: number): void {
     const { value, ts, now, retryAt = now, policy, degraded } = decision;
     const isOwn = degraded !== true;
@@ -50,12 +50,12 @@ export class Slots {
     this.tokens += count;
   }
 
-  /** Moves all that are due by so many ms; their states are not known. */
+  /** Moves all that are due by this many ms; their states are not known. */
   shift(ms: number): void {
     for (const slot of this.#slots) slot.at += ms;
   }
 
-  /** Epoch ms, on the limiter's clock, at which the first `count` tokens are due; `undefined` where there are fewer. */
+  /** Epoch ms, on the limiter's clock, at which the first `count` tokens are due; `undefined` if there are fewer. */
   due(count: number): number | undefined {
     if (count === 0) return -Infinity;
     let first = this.#slots[this.#head];
@@ -95,7 +95,7 @@ export class Slots {
   cut(count: number, now: number = Infinity): boolean {
     let isSplit = false;
     for (let last = this.#last(); count > 0 && last !== undefined && last.at <= now; last = this.#last()) {
-      // What rounding left of the count is no token, and may be too little to change the rest.
+      // What rounding left of the count is not a token, and may be too little to change the rest.
       if (close(last.left - count, last.left)) break;
       const rest = close(last.left, count) ? 0 : Math.max(last.left - count, 0);
       const dropped = last.left - rest;
@@ -106,7 +106,7 @@ export class Slots {
       } else {
         last.left = rest;
         last.count -= dropped;
-        // Unknown until `rebase`, where the tokens were returned.
+        // Unknown until `rebase`, if the tokens were returned.
         last.state = undefined;
         isSplit = true;
       }
@@ -136,8 +136,8 @@ export class Slots {
 
   /**
    * Sets the limit's state after the last tokens were returned, as that of the last reservation: behind that there must be
-   * no other client's. Where all that are left were reserved consecutively (`whole`), they become one reservation made now.
-   * Where the store failed, the state is not the limit's.
+   * no other client's. If all that are left were reserved consecutively (`whole`), they become one reservation made now.
+   * If the store failed, the state is not the limit's.
    */
   rebase({ value, ts, degraded }: State & Pick<Decision, "degraded">, whole: boolean): void {
     const last = this.#last();

@@ -16,11 +16,11 @@ export interface StreamLimitOptions<N extends string = string> {
   bytesPerSecond?: number | undefined;
   /**
    * Most bytes that pass together after a pause: from 1, up to 2^40; default a tenth of a second's, and with `limit` 65,536:
-   * at most its `maxReserved`, where it has one, divided by the streams that share it. Larger chunks are split into pieces of
+   * at most its `maxReserved`, if it has one, divided by the streams that share it. Larger chunks are split into pieces of
    * this size, which are views of the chunk, not copies.
    */
   burst?: number | undefined;
-  /** A limit whose tokens are bytes, in place of `bytesPerSecond`: several streams, or a fleet, share it. */
+  /** A limit whose tokens are bytes, instead of `bytesPerSecond`: several streams, or a fleet, share it. */
   limit?: LimitOf<N> | undefined;
   /** The clock and the timers; default the host's. */
   clock?: Clock | undefined;
@@ -38,8 +38,8 @@ export interface ObjectLimitOptions<T, N extends string = string> {
   /** What an object takes: 0 to 2^40; default 1. */
   weight?: ((object: T) => number) | undefined;
   /**
-   * A limit whose tokens are objects, or weights, in place of `perSecond`: several streams, or a fleet, share it. Its
-   * `maxReserved`, where it has one, must hold the heaviest object of each stream: beyond it a stream fails with a `RateLimitError`.
+   * A limit whose tokens are objects, or weights, instead of `perSecond`: several streams, or a fleet, share it. Its
+   * `maxReserved`, if it has one, must hold the heaviest object of each stream: beyond it a stream fails with a `RateLimitError`.
    */
   limit?: LimitOf<N> | undefined;
   /** The clock and the timers; default the host's. */
@@ -93,7 +93,7 @@ function bytesOf(chunk: unknown): Uint8Array {
   if (isBytes(chunk)) return chunk;
   if (ArrayBuffer.isView(chunk)) return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   if (/^\[object (Shared)?ArrayBuffer\]$/.test(tagOf(chunk))) return new Uint8Array(chunk as ArrayBuffer);
-  throw new InputError("chunk", "bytes: text goes through a TextEncoderStream before", chunk);
+  throw new InputError("chunk", "bytes: pipe text through a TextEncoderStream first", chunk);
 }
 
 /** Where the chunks of a stream wait: for web streams and those of Node.js. */
@@ -132,7 +132,7 @@ export function objectsGate<T>(options: ObjectLimitOptions<T>): Gate<T> {
   const { perSecond: rate, limit, clock = systemClock(), weight = () => 1 } = options;
   checkRate("perSecond", rate, limit);
   if (rate === undefined && options.burst !== undefined) {
-    throw new InputError("burst", "absent beside `limit`, whose capacity it is", options.burst);
+    throw new InputError("burst", "absent with `limit`, whose capacity it is", options.burst);
   }
   const { burst = Math.max(1, (rate ?? 0) / 10) } = options;
   const { take, close } = flowOf(limit ?? perSecond(rate as number, burst), clock);
@@ -187,7 +187,7 @@ function streamOf<T>({ pass, close }: Gate<T>): TransformStream<T, T> {
  * ```
  *
  * Chunks are bytes; those larger than the burst are split. In any t seconds at most `burst + bytesPerSecond * t` bytes
- * pass. Throws an `InputError` where an option is wrong. For streams of Node.js, use `limitNodeStream` of
+ * pass. Throws an `InputError` if an option is wrong. For streams of Node.js, use `limitNodeStream` of
  * `tidegate/client/node`.
  */
 export function limitStream<const N extends string = string>(
@@ -197,15 +197,15 @@ export function limitStream<const N extends string = string>(
 }
 
 /**
- * A web `TransformStream` that passes so many objects a second, or so much of their weight, in order and with backpressure:
- * it buffers at most one object.
+ * A web `TransformStream` that limits objects per second, or their weight, in order and with backpressure: it buffers
+ * at most one object.
  *
  * ```ts
  * const rows = source.pipeThrough(limitObjectStream<Row>({ perSecond: 500, weight: (row) => row.units }));
  * ```
  *
- * In any t seconds at most `burst + perSecond * t` pass, or where an object is heavier than the burst, its weight in place of
- * the burst. Throws an `InputError` where an option is wrong; a weight out of range fails the stream with one. For streams of
+ * In any t seconds at most `burst + perSecond * t` pass, or if an object is heavier than the burst, its weight instead of
+ * the burst. Throws an `InputError` if an option is wrong; a weight out of range fails the stream with one. For streams of
  * Node.js, use `limitNodeObjectStream` of `tidegate/client/node`.
  */
 export function limitObjectStream<T = unknown, const N extends string = string>(

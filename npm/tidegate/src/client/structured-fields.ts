@@ -25,7 +25,7 @@ const KINDS: readonly (readonly [pattern: RegExp, kind: Item["kind"], parse: (in
   [/%"((?:[\x20\x21\x23\x24\x26-\x7e]|%[0-9a-f]{2})*)"/y, "display", decodeURIComponent],
 ];
 
-/** Reads a text from left to right; throws where it is malformed. */
+/** Reads a string from left to right; throws if it is malformed. */
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -105,10 +105,10 @@ function read<T>(text: string | null | undefined, how: (reader: Reader) => T): T
   }
 }
 
-/** A List of Items, or `undefined` where it is malformed. Inner lists count as malformed: no field of limits has them. */
+/** A List of Items, or `undefined` if it is malformed. Inner lists count as malformed: no field of limits has them. */
 export const list = (text: string | null | undefined): Item[] | undefined =>
   read(text, (reader) => reader.members(() => reader.item()));
 
-/** A Dictionary of Items, or `undefined` where it is malformed. */
+/** A Dictionary of Items, or `undefined` if it is malformed. */
 export const dictionary = (text: string | null | undefined): ReadonlyMap<string, Item> | undefined =>
   read(text, (reader) => new Map(reader.members(() => reader.entry())));

@@ -52,12 +52,12 @@ export interface Throttled<T, A extends unknown[], R> {
  *
  * Aborting a queued call rejects it with the signal's reason and returns its tokens; later calls move up. Tokens that
  * others have reserved behind cannot be returned, and serve this queue's next calls. A call whose reservation is denied
- * (`maxReserved`) rejects with a `RateLimitError`; where the store failed and `onStoreError` denies, with its error.
+ * (`maxReserved`) rejects with a `RateLimitError`; if the store failed and `onStoreError` denies, with its error.
  * Calls that could not run in time (a blocked event loop, no free place), or that use the tokens of an aborted one, catch
  * up by at most the capacity and one call. On Cloudflare Workers make it in the handler, with `{ limiter, name, key }`: a
  * timer there ends with the request that set it.
  *
- * Throws an `InputError` immediately where the limit or an option is wrong; a mistake in one call rejects that call.
+ * Throws an `InputError` immediately if the limit or an option is wrong; a mistake in one call rejects that call.
  */
 export function throttle<T, A extends unknown[], R, const N extends string = string>(
   fn: (this: T, ...args: A) => R,

@@ -40,7 +40,7 @@ export class WaitingCalls<T extends Waiting> {
     call.rank = this.#arrived++ + (LEVELS - 1 - call.priority) * PLACES_PER_LEVEL;
     let before = level.last;
     let after: Waiting | undefined;
-    // What is no retry has no number, and is neither before nor after one.
+    // What is not a retry has no number, and is neither before nor after one.
     for (; (before?.retryOf as number) > (call.retryOf as number); before = before?.previous) after = before;
     if (after !== undefined) call.rank = after.rank;
     call.previous = before;

@@ -18,7 +18,7 @@ export interface Addon {
   version(): string;
   /** Opens the process's table. `numbers` are the store's own: eight doubles, which the calls below read and write. */
   openShared(numbers: Float64Array, maxKeys: number): number;
-  /** Opens a folder. Throws where it cannot. */
+  /** Opens a folder. Throws if it cannot. */
   openFile(numbers: Float64Array, path: string, maxKeys: number, sync: number): number;
   close(store: number): void;
   /** The error text of the store's last failed call. */
@@ -28,7 +28,7 @@ export interface Addon {
   /** How many limits this thread keeps. */
   limits(): number;
   decide(limit: number, flags: number, key: string | undefined): number;
-  /** Throws where a folder cannot be read. */
+  /** Throws if a folder cannot be read. */
   stats(store: number): AddonStats;
   all(
     store: number,
@@ -139,7 +139,7 @@ function remedyOf(source: AddonSource, { name, code }: Partial<NodeJS.ErrnoExcep
   if (code === "ERR_DLOPEN_DISABLED") return "start Node.js with --allow-addons, and without --no-addons";
   if (name === "NotCapable") return "start Deno with --allow-ffi";
   const machine = `${source.platform}-${source.arch}`;
-  if (!/^(darwin|linux|win32)-(arm64|x64)$/.test(machine)) return `use a platform that has it, as ${machine} has not`;
+  if (!/^(darwin|linux|win32)-(arm64|x64)$/.test(machine)) return `use a supported platform: ${machine} is not one`;
   return `install the package ${packageOf(source)}`;
 }
 

@@ -4,7 +4,7 @@ import type { AlgebraExports, Memory } from "./exports.ts";
 import { VERSION } from "./generated/bounds.ts";
 import { NUMBERS } from "./generated/wire.ts";
 
-/** Instantiates a module. `grown` is called after its memory has grown, where that does not detach the old views. */
+/** Instantiates a module. `grown` is called after its memory has grown, if that does not detach the old views. */
 export type Load<E> = (grown: () => void) => E;
 
 /** A WebAssembly module with the algebra, and the view of the numbers of a call in its memory. */

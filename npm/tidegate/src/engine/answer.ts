@@ -34,7 +34,7 @@ export function decisionsOf(answers: Float64Array, policies: readonly Policy[], 
   });
 }
 
-/** The decision on several calls: the status and `retryAt` (NaN where absent) of them all, and their decisions. */
+/** The decision on several calls: the status and `retryAt` (NaN if absent) of them all, and their decisions. */
 export function allOf(status: number, retryAt: number, decisions: Decision[], now: number): AllDecision {
   const waits = !Number.isNaN(retryAt);
   return {
@@ -52,7 +52,7 @@ export function refusal(status: number, passed: Partial<Record<Field, unknown>>)
   return numberError(field, passed[field]);
 }
 
-/** Throws where a status word is an error. */
+/** Throws if a status word is an error. */
 export function refuse(status: number, passed: Partial<Record<Field, unknown>>): void {
   if (status >= INPUT_ERROR) throw refusal(status, passed);
 }

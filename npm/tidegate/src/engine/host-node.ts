@@ -7,7 +7,7 @@ import type { Exports } from "./exports.ts";
 import { instantiate } from "./generated/glue.js";
 import { WASM_BASE64 } from "./generated/speed-inline.ts";
 
-// Not `exports`: tsup turns this file into CommonJS without renaming, where that name is taken.
+// Not `exports`: tsup turns this file into CommonJS without renaming, if that name is taken.
 let loaded: Exports | undefined;
 
 const bytes = (): Uint8Array<ArrayBuffer> =>
@@ -27,7 +27,7 @@ export const load = (): Exports => {
     const [reason, remedy] =
       cause instanceof RangeError
         ? ["there is no memory for WebAssembly", "start Node.js with --disable-wasm-trap-handler"]
-        : ["WebAssembly is not allowed here", "make the node:vm context with codeGeneration: { wasm: true }"];
+        : ["WebAssembly is not allowed here", "create the node:vm context with codeGeneration: { wasm: true }"];
     const message = `${reason}: import tidegate/pure first, or ${remedy} (${(cause as Error).message})`;
     throw new Error(message, { cause });
   }

@@ -12,7 +12,7 @@ export function utf8Length(text: string): number {
   return length;
 }
 
-/** Returns the length of a key in bytes; throws where it is too long. */
+/** Returns the length of a key in bytes; throws if it is too long. */
 export function checkLength(key: string, bytes: number): number {
   if (bytes > MAX_KEY_BYTES) throw new InputError("key", KEY_EXPECTS, key, `${bytes} bytes`);
   return bytes;

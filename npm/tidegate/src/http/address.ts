@@ -6,8 +6,8 @@ import { InputError } from "../limit/errors.ts";
 /** Settings of {@link addressKey}. */
 export interface AddressOptions {
   /**
-   * Bits of an IPv6 address that make one client: an integer, 32 to 128; default 56, what a provider commonly
-   * assigns to one household. IPv4 addresses are clients of their own.
+   * Bits of an IPv6 address that make one client: an integer, 32 to 128; default 56, what a provider commonly assigns
+   * to one household. Each IPv4 address is a client.
    */
   prefix?: number | undefined;
 }
@@ -70,7 +70,7 @@ function parseIpv6(text: string): Address | undefined {
 }
 
 /**
- * An address without its zone (`%eth0`), and as IPv4 where it embeds one. `undefined` for anything else, a port or
+ * An address without its zone (`%eth0`), and as IPv4 if it embeds one. `undefined` for anything else, a port or
  * brackets included.
  */
 export function parseAddress(text: string): Address | undefined {
@@ -125,7 +125,7 @@ export function keyOf(address: Address, options: AddressOptions): string {
  * addressKey("2001:DB8:0:1234::1"); // "2001:db8:0:1200::/56"
  * ```
  *
- * Returns `undefined` where it is no address. Throws an `InputError` where `prefix` is out of range.
+ * Returns `undefined` if it is not an address. Throws an `InputError` if `prefix` is out of range.
  */
 export function addressKey(address: string, options: AddressOptions = {}): string | undefined {
   if (typeof address !== "string") throw new InputError("address", "a string", address);

@@ -16,7 +16,7 @@ export interface ClientIpOptions extends AddressOptions {
   /**
    * The header that those proxies set: `"x-forwarded-for"` (the default), `"forwarded"` (RFC 7239), or a platform's own
    * with one address (`"cf-connecting-ip"`, `"fly-client-ip"`, `"x-real-ip"`). A platform's header is trusted from every
-   * peer unless `trust` lists networks: use it only where clients cannot reach the server around the platform.
+   * peer unless `trust` lists networks: use it only if clients cannot reach the server around the platform.
    */
   header?: string | undefined;
 }
@@ -24,7 +24,7 @@ export interface ClientIpOptions extends AddressOptions {
 /** What {@link clientIp} reads: a request of `node:http` or Express; or the peer's address and headers of any host. */
 export interface ClientRequest {
   readonly socket?: { readonly remoteAddress?: string | undefined } | null | undefined;
-  /** The peer's address, where there is no socket. */
+  /** The peer's address, if there is no socket. */
   readonly address?: string | undefined;
   readonly headers?: { get(name: string): string | null } | object | undefined;
 }
@@ -105,7 +105,7 @@ const UNKNOWN = "unknown";
  * The key of the client that sent a request, for `limit(name, { key })`: its address as {@link addressKey} writes it.
  *
  * Without options no header is read. With `trust`, addresses are read from the right, where the trusted proxies append
- * them; what a client writes at the left never changes its key. Reading stops at an entry that is no address: the proxy
+ * them; what a client writes at the left never changes its key. Reading stops at an entry that is not an address: the proxy
  * that passed it on is the client then. A request without any address (a Unix socket) has the key `"unknown"`.
  *
  * ```ts
@@ -115,7 +115,7 @@ const UNKNOWN = "unknown";
  * A framework's own setting, such as `trust proxy` of Express, is not read: `clientIp({ address: request.ip })` is the key of the
  * address that it found.
  *
- * Throws an `InputError` where an option is wrong, never because of a request's contents. Source: RFC 7239, section 5.2.
+ * Throws an `InputError` if an option is wrong, never because of a request's contents. Source: RFC 7239, section 5.2.
  */
 export function clientIp(request: ClientRequest, options: ClientIpOptions = {}): string {
   if ((typeof request !== "object" && typeof request !== "function") || request === null) {
@@ -161,7 +161,7 @@ function headerOf({ header, trust }: ClientIpOptions): string {
   }
   const name = header.toLowerCase();
   if (trust === undefined && (name === "x-forwarded-for" || name === "forwarded")) {
-    throw new InputError("trust", `a number of proxies or their networks where ${name} is read`, trust);
+    throw new InputError("trust", `a number of proxies or their networks if ${name} is read`, trust);
   }
   return name;
 }

@@ -17,7 +17,7 @@ export type HeaderFamily = "draft-11" | "draft-7" | "draft-6" | "x-ratelimit";
 export interface RateLimitHeaderOptions extends RetryOptions {
   /** Which fields: one family or several; default `"draft-11"`. Draft-11 and draft-7 have the same field, so not both. */
   fields?: HeaderFamily | readonly HeaderFamily[] | undefined;
-  /** What a token is, where it is not a request: the policy's `qu` (draft-11). */
+  /** What a token is, if it is not a request: the policy's `qu` (draft-11). */
   unit?: "requests" | "content-bytes" | "concurrent-requests" | undefined;
   /** Which partition of the limit it is: `pk` (draft-11). Nothing that the client may not see. */
   partitionKey?: Uint8Array | undefined;
@@ -52,12 +52,12 @@ function familiesOf(fields: RateLimitHeaderOptions["fields"] = "draft-11"): read
     throw new InputError("fields", FIELDS, family, show(family) + newer);
   }
   if (families.includes("draft-11") && families.includes("draft-7")) {
-    throw new InputError("fields", "of draft-11 and draft-7 only one: both are the field RateLimit", fields, "both");
+    throw new InputError("fields", "only one of draft-11 and draft-7: both write the field RateLimit", fields, "both");
   }
   return families;
 }
 
-/** Throws where an option of the fields is wrong. */
+/** Throws if an option of the fields is wrong. */
 export function checkHeaderOptions(options: RateLimitHeaderOptions): void {
   checkTable("headers", options, OPTIONS);
   familiesOf(options.fields);
@@ -135,7 +135,7 @@ function write({ quotas, retryAfterSeconds }: Quotas, options: RateLimitHeaderOp
  * if (!d.ok) return new Response("slow down", { status: 429, headers: rateLimitHeaders(d) });
  * ```
  *
- * Takes a decision, several, or what `limitAll` returns. Throws an `InputError` where an option is not one of its values.
+ * Takes a decision, several, or what `limitAll` returns. Throws an `InputError` if an option is not one of its values.
  * Source: draft-ietf-httpapi-ratelimit-headers-11; RFC 9110, 10.2.3; RFC 9651 for the syntax.
  */
 export function rateLimitHeaders(decided: Decided, options: RateLimitHeaderOptions = {}): Record<string, string> {
@@ -146,7 +146,7 @@ export function rateLimitHeaders(decided: Decided, options: RateLimitHeaderOptio
     : { "RateLimit-Policy": grant.policy, RateLimit: grant.limit };
 }
 
-/** The fields of a single grant, where they are those of draft-11 alone. */
+/** The fields of a single grant, if they are those of draft-11 alone. */
 const grantedBy = (
   decided: Decided,
   { fields = "draft-11", unit, partitionKey }: RateLimitHeaderOptions,
@@ -184,7 +184,7 @@ function joined(earlier: string, added: string): string {
 
 const itemsOf = (list: string): string[] =>
   list.match(/(?:"(?:[^"\\]|\\.)*"?|[^",])+/g)?.map((item) => item.trim()) ?? [];
-/** An item's remainder and its time, or nothing where it is of a policy. Other limiters write a space after `;`. */
+/** An item's remainder and its time, or nothing if it is of a policy. Other limiters write a space after `;`. */
 const numbersOf = (item: string): number[] => /; *r=(\d+)(?:; *t=)?(\d*)/.exec(item)?.slice(1).map(Number) ?? [];
 const isTighter = ([r = Infinity, t = 0]: number[], [r2 = Infinity, t2 = 0]: number[]): boolean =>
   r === r2 ? t > t2 : r < r2;
@@ -212,21 +212,21 @@ function add(target: HeaderTarget, name: string, items: string): void {
 /** The fields that are lists, to which a second limiter appends. */
 const isList = (name: string, value: string): boolean => /^RateLimit(-Policy)?$/.test(name) && !isSingle(value);
 
-/** What the single-valued fields have of `Remaining` or `Reset`; NaN where there is none. */
+/** What the single-valued fields have of `Remaining` or `Reset`; NaN if there is none. */
 function numberIn(word: string, get: (name: string) => string | undefined): number {
   const draft7 = (word === "Reset" ? /reset=(\d+)/ : /remaining=(\d+)/).exec(get("RateLimit") ?? "")?.[1];
   return Number(draft7 ?? get(`RateLimit-${word}`) ?? get(`X-RateLimit-${word}`) ?? Number.NaN);
 }
 
 /**
- * Writes {@link rateLimitHeaders} where an earlier limiter may have written its own: lists grow, `Retry-After` keeps the
+ * Writes {@link rateLimitHeaders} if an earlier limiter may have written its own: lists grow, `Retry-After` keeps the
  * longer wait, and of the older families' single values those of the tighter limit stay.
  *
  * ```ts
  * appendRateLimitHeaders(response.headers, decision); // or a node:http response
  * ```
  *
- * Throws an `InputError` where the target takes no headers, or as {@link rateLimitHeaders} does.
+ * Throws an `InputError` if the target takes no headers, or as {@link rateLimitHeaders} does.
  */
 export function appendRateLimitHeaders(
   target: HeaderTarget,
@@ -251,7 +251,7 @@ export function appendChecked(target: HeaderTarget, decided: Decided, options: R
   if (first !== undefined) appendFields(target, write(found, options), first.now);
 }
 
-/** Seconds of a `Retry-After`, which may be a date; 0 where it is absent, or neither. */
+/** Seconds of a `Retry-After`, which may be a date; 0 if it is absent, or neither. */
 function waitIn(field: string, now: number): number {
   const seconds = field.endsWith(" GMT") ? (Date.parse(field) - now) / 1000 : Number(field);
   return seconds > 0 ? seconds : 0;

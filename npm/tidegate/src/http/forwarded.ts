@@ -20,7 +20,7 @@ const isPlain = (code: number): boolean =>
   code > 0x20 && code < 0x7f && code !== QUOTE && code !== COMMA && code !== SEMICOLON;
 
 /**
- * The `for` of each element of `Forwarded` (RFC 7239), the last one first; `undefined` where an element has none.
+ * The `for` of each element of `Forwarded` (RFC 7239), the last one first; `undefined` if an element has none.
  * Quotes are paired from the right as well, so that an open one at the left cannot swallow what a proxy appended. Each
  * character is read a bounded number of times, whatever a client writes.
  */
@@ -70,7 +70,7 @@ function forOf(text: Scanned, from: number, end: number): string | undefined {
   return undefined;
 }
 
-/** Where a token or a quoted string ends; `undefined` where a quote stays open. */
+/** Where a token or a quoted string ends; `undefined` if a quote stays open. */
 function endOfValue(text: Scanned, from: number, end: number): number | undefined {
   let at = from;
   if (text.charCodeAt(at) === QUOTE) {

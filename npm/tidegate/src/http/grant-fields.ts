@@ -38,7 +38,7 @@ export function grantFields(decided: Decision | readonly Decision[] | AllDecisio
   const { ok, policy, degraded, shadow, value, ts, now } = decision;
   if (ok !== true || degraded === true || shadow !== undefined || typeof policy !== "object" || policy === null)
     return undefined;
-  // The general path refuses what is no number, and NaN.
+  // The general path refuses what is not a number, and NaN.
   if (!Number.isFinite(value) || !Number.isFinite(ts) || !Number.isFinite(now)) return undefined;
   const { policy: field, name, quota } = constantOf(policy);
   const remaining = Math.min(integer(value as number), quota);

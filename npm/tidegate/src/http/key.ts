@@ -29,7 +29,7 @@ export function boundedKey(key: string): string {
  * tupleKey("acme", "user 7"); // "4:acme6:user 7"
  * ```
  *
- * Overlong tuples are hashed as by {@link boundedKey}. Throws an `InputError` where a part is no string.
+ * Overlong tuples are hashed as by {@link boundedKey}. Throws an `InputError` if a part is not a string.
  */
 export function tupleKey(...parts: readonly [string, ...string[]]): string {
   if ((parts as readonly string[]).length === 0)

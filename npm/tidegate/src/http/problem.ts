@@ -15,13 +15,13 @@ export interface Problem {
   detail: string;
   /** The names of the limits that deny. */
   "violated-policies": string[];
-  /** Epoch ms from which the same request is granted, jitter included; absent where no wait helps. */
+  /** Epoch ms from which the same request is granted, jitter included; absent if no wait helps. */
   retryAt?: number;
 }
 
 const never = (decision: Decision): boolean => decision.reason !== undefined;
 
-/** The decisions that deny; throws where an option is wrong. */
+/** The decisions that deny; throws if an option is wrong. */
 function denials(decided: Decided, options: RetryOptions & { never?: unknown }): readonly Decision[] {
   checkTable("a problem", options, OPTIONS);
   if (options.jitter !== undefined) checkJitter(options.jitter);
@@ -34,9 +34,9 @@ function denialStatus(denying: readonly Decision[], options: { never?: 400 | 413
 }
 
 /**
- * The response's status: 200 where all is granted (also reserved), 429 where it is denied for now, 503 where it is denied
- * because the store failed, 400 where no wait helps, because the count exceeds what the limit ever grants. Clients retry a
- * 429, and some (ky) a 413; pass `never: 413` where the count is the size of the content.
+ * The response's status: 200 if all is granted (also reserved), 429 if it is denied for now, 503 if it is denied
+ * because the store failed, 400 if no wait helps, because the count exceeds what the limit ever grants. Clients retry a
+ * 429, and some (ky) a 413; pass `never: 413` if the count is the size of the content.
  *
  * ```ts
  * response.writeHead(statusOf(decision), rateLimitHeaders(decision));
@@ -55,7 +55,7 @@ export function statusOf(decided: Decided, options: { never?: 400 | 413 | 422 | 
  * new Response(JSON.stringify(problem(d)), { status: statusOf(d), headers: { "Content-Type": PROBLEM_JSON } });
  * ```
  *
- * Returns `undefined` where nothing was denied. Source: RFC 9457; draft-ietf-httpapi-ratelimit-headers-11, section 5.
+ * Returns `undefined` if nothing was denied. Source: RFC 9457; draft-ietf-httpapi-ratelimit-headers-11, section 5.
  */
 export function problem(
   decided: Decided,

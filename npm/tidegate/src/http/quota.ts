@@ -19,11 +19,11 @@ export interface Quota {
   /** The capacity, and the seconds in which it refills: the same in every response. */
   readonly quota: number;
   readonly windowSeconds: number;
-  /** Available tokens; absent where no state was read: the count exceeds the capacity, or the store failed. */
+  /** Available tokens; absent if no state was read: the count exceeds the capacity, or the store failed. */
   readonly remaining: number | undefined;
   /** Seconds within which no more than `remaining` can be used. */
   readonly withinSeconds: number | undefined;
-  /** Denied: when to retry, epoch ms, jitter included. Absent where no wait helps. */
+  /** Denied: when to retry, epoch ms, jitter included. Absent if no wait helps. */
   readonly retryAt: number | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly denied: boolean;
@@ -57,7 +57,7 @@ export function listOf(decided: Decided): readonly Decision[] {
 const atLeastOne = (ms: number): number => Math.max(1, integer(Math.ceil(ms / 1000)));
 
 /**
- * Seconds in which `capacity` tokens come: for a fixed window as many whole windows as that takes. Throws where a policy that
+ * Seconds in which `capacity` tokens come: for a fixed window as many whole windows as that takes. Throws if a policy that
  * was written by hand lacks a number.
  */
 export function windowSeconds(policy: Decision["policy"]): number {
@@ -69,7 +69,7 @@ export function windowSeconds(policy: Decision["policy"]): number {
 
 /**
  * A fixed window: until it ends; an empty one until the window that has a whole token. A bucket that has a whole token:
- * what is there, divided by the rate, so that `remaining` in so many seconds is never more than the rate. An empty one:
+ * what is there, divided by the rate, so that `remaining` in this many seconds is never more than the rate. An empty one:
  * until its next whole token.
  */
 export function withinSeconds(decision: Decision, remaining: number): number {
@@ -114,7 +114,7 @@ function quotaOf(decision: Decision, options: RetryOptions): Quota {
 export interface Quotas {
   /** One for each name, in order: of several keys of one limit the tightest. None for limits in shadow mode. */
   readonly quotas: readonly Quota[];
-  /** Seconds after which all that deny would grant; absent where nothing denies, or one of them never would. */
+  /** Seconds after which all that deny would grant; absent if nothing denies, or one of them never would. */
   readonly retryAfterSeconds: number | undefined;
   /** The same as epoch ms. */
   readonly retryAt: number | undefined;

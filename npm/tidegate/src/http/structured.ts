@@ -10,7 +10,7 @@ export const integer = (number: number): number => Math.min(Math.max(Math.trunc(
 /** The name of a limit as a String: printable ASCII in quotes. Any other name is the caller's mistake. */
 export function quotedName(name: unknown): string {
   if (typeof name !== "string" || !/^[ -~]+$/.test(name)) {
-    throw new InputError("name", "a text of printable ASCII characters", name);
+    throw new InputError("name", "a string of printable ASCII characters", name);
   }
   return `"${name.replace(/["\\]/g, "\\$&")}"`;
 }

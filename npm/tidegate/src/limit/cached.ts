@@ -1,4 +1,4 @@
-/** The limits of configs that come with calls, so that each call need not check its own. */
+/** Caches the limits of configs that are passed with calls, so that not every call has to check its config. */
 import type { Config } from "./config.ts";
 
 /** The most configs that are cached. */
@@ -17,7 +17,7 @@ class Branch<L> extends Map<unknown, Branch<L>> {
   }
 }
 
-/** `make` for configs that callers pass with each call: one with the same fields, in their order, has the same limit. */
+/** Caches `make`: configs with the same fields in the same order have the same limit. */
 export function cached<L>(make: (name: string, config: Config) => L): (name: string, config: Config) => L {
   let root = new Branch<L>();
   let made = 0;
@@ -25,9 +25,9 @@ export function cached<L>(make: (name: string, config: Config) => L): (name: str
     if (typeof config !== "object" || config === null) return make(name, config);
     // Read once: getters may return something else the next time.
     const read: Config & Record<string, unknown> = { ...config };
-    // Another object each time, or one whose fields may change.
+    // A value that is an object may be another one each time, or change its fields.
     for (const field in read) if (typeof read[field] === "object") return make(name, read);
-    // Also what is refused has its branches.
+    // Counted before the config is checked: configs that are rejected have branches, too.
     if (made > MOST) {
       root = new Branch();
       made = 0;

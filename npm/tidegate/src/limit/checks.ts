@@ -1,9 +1,9 @@
-/** Tables of options: one row per option is its bounds, its check and the words of its error. */
+/** Tables of options: one row per option has its bounds, its check and the text of its error. */
 import { type Duration, inMs } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
 
-/** Throws where a field has no row: a misspelt one would otherwise be ignored. */
+/** Throws if a field has no row: a misspelt field would otherwise be ignored. */
 export function checkFields(given: object, table: Table, what: string): void {
   for (const field in given) if (!Object.hasOwn(table, field)) unknownField(field, given, table, what);
 }
@@ -34,9 +34,9 @@ export const integerFrom = (expects: string, min: number, max: number = Infinity
   expects,
   accepts: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
 });
-/** A length of time: ms within bounds, or a text with a unit; {@link msOf} converts what it accepts. */
+/** A length of time: ms within bounds, or a string with a unit; {@link msOf} converts what it accepts. */
 export const durationFrom = (min: number, max: number = Infinity, integer = false): Check => ({
-  expects: `${integer ? "an integer" : "a number"} of ms from ${min}${max === Infinity ? "" : ` to ${max}`}, or a text such as "30s"`,
+  expects: `${integer ? "an integer" : "a number"} of ms from ${min}${max === Infinity ? "" : ` to ${max}`}, or a string such as "30s"`,
   accepts(value) {
     const ms = inMs(value);
     return typeof ms === "number" && ms >= min && ms <= max && (!integer || Number.isInteger(ms));
@@ -72,7 +72,7 @@ export function check<T>(field: string, value: T, { expects, accepts }: Check): 
   throw new InputError(field, expects, value);
 }
 
-/** {@link check} of an option that may be left out. */
+/** {@link check} for an option that may be omitted. */
 export function checkFlag(field: string, flag: unknown): void {
   if (flag !== undefined) check(field, flag, FLAG);
 }
@@ -82,13 +82,16 @@ export function checkObject(field: string, value: unknown, expects: string): ass
   if (typeof value !== "object" || value === null) throw new InputError(field, expects, value);
 }
 
-/** Throws where `options` is no object, or a field has no row. */
+/** Throws if `options` is not an object, or a field has no row. */
 export function checkOptions(what: string, options: unknown, table: Table, expects: string): asserts options is object {
   checkObject("options", options, expects);
   checkFields(options, table, what);
 }
 
-/** Throws where `options` is no object, a list or a promise, and where a field has no row, or a value that its row refuses. */
+/**
+ * Throws if `options` is not an object, or is an array or a promise, and if a field has no row, or a value that its row
+ * rejects.
+ */
 export function checkTable(what: string, options: unknown, table: Table, expects?: string): void {
   if (typeof options !== "object" || options === null || Array.isArray(options) || "then" in options) {
     throw new InputError("options", expects ?? `an object with any of ${Object.keys(table).join(", ")}`, options);

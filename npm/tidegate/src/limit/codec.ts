@@ -9,7 +9,7 @@ export const STATE_BYTES = 16;
 
 const WHAT = "two finite little-endian doubles in 16 bytes, value and ts";
 
-/** What a store holds under a key cannot be read as a state: an error of this key, not of the store. */
+/** The value that a store holds under a key is not a state: an error of this key, not of the store. */
 export class NotAState extends TypeError {}
 
 function finite(value: number, ts: number, got: string): State {
@@ -29,7 +29,7 @@ export function readState(view: DataView): State {
   return finite(value, ts, `${value} and ${ts}`);
 }
 
-/** Bytes over an `ArrayBuffer`, in a type that exists before TypeScript 5.7 too. */
+/** Bytes on an `ArrayBuffer`, in a type that also exists before TypeScript 5.7. */
 type Bytes = ReturnType<Uint8Array["slice"]>;
 
 /**
@@ -40,7 +40,7 @@ type Bytes = ReturnType<Uint8Array["slice"]>;
  * decode(encode({ value: 2.5, ts: 1000 })); // { value: 2.5, ts: 1000 }
  * ```
  *
- * Throws an `InputError` where one of the numbers is not finite.
+ * Throws an `InputError` if one of the numbers is not finite.
  */
 export function encode(state: State): Bytes {
   const bytes = new Uint8Array(STATE_BYTES);
@@ -48,9 +48,8 @@ export function encode(state: State): Bytes {
   return bytes;
 }
 
-/**
- * Reads what {@link encode} wrote, to the bit. Throws a `TypeError` where the bytes are no state: never takes them for a fresh
- * key. Throws an `InputError` where they are no bytes.
+/* * Reads what {@link encode} wrote, to the bit. Throws a `TypeError` if the bytes are not a state: they are never taken for a
+ * fresh key. Throws an `InputError` if the argument is not bytes.
  */
 export function decode(bytes: Uint8Array): State {
   if (!isBytes(bytes)) throw new InputError("bytes", "a Uint8Array", bytes);
@@ -61,7 +60,9 @@ export function decode(bytes: Uint8Array): State {
 /** The shortest decimal form that reads back to the same bits; `String` drops the sign of -0. */
 const shortest = (number: number): string => (Object.is(number, -0) ? "-0" : String(number));
 
-/** A number as JavaScript, JSON and SQL write it: nothing that `Number` would take besides (spaces, hexadecimal, the empty string). */
+/**
+ * A number as JavaScript, JSON and SQL write it. `Number` would also accept spaces, hexadecimal and the empty string.
+ */
 const DECIMAL = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
 
 /**
@@ -72,7 +73,7 @@ const DECIMAL = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
  * encodeText({ value: 2.5, ts: 1000 }); // "2.5 1000"
  * ```
  *
- * Throws an `InputError` where one of the numbers is not finite.
+ * Throws an `InputError` if one of the numbers is not finite.
  */
 export function encodeText(state: State): string {
   const { value, ts } = checkState(state);
@@ -80,8 +81,8 @@ export function encodeText(state: State): string {
 }
 
 /**
- * Reads what {@link encodeText} wrote, to the bit. Throws a `TypeError` where the text is no state, an `InputError` where it
- * is no text.
+ * Reads what {@link encodeText} wrote, to the bit. Throws a `TypeError` if the text is not a state, an `InputError` if it
+ * is not a string.
  */
 export function decodeText(text: string): State {
   if (typeof text !== "string") throw new InputError("text", "a string", text);

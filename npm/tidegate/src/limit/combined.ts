@@ -1,7 +1,10 @@
-/** One answer for the decisions of an all-or-nothing call. */
+/** Combines the decisions of an all-or-nothing call. */
 import type { AllDecision, Decision } from "./decision.ts";
 
-/** One answer for several decisions: denied where one of them is. `retryAt` is the latest of those that decide it. */
+/**
+ * One decision for several: denied if one of them is. `retryAt` is the latest of the denials, or of all if all are
+ * granted.
+ */
 export function combined(decisions: Decision[], now: number): AllDecision {
   const ok = decisions.every((decision) => decision.ok);
   const times = decisions.filter((decision) => decision.ok === ok).map((decision) => decision.retryAt);

@@ -6,9 +6,8 @@ import { type Duration, inMs, LONGEST_TIMER } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
 
-/**
- * What a limiter does when its store fails or is too slow: deny, allow, or decide by an in-memory limit. That has this
- * fraction (above 0, up to 1) of the rate, until the store answers again.
+/* * What a limiter does when its store fails or is too slow: deny, allow, or decide with an in-memory limit at this fraction
+ * (above 0, up to 1) of the rate, until the store answers again.
  */
 export type OnStoreError = "deny" | "allow" | { readonly local: number };
 
@@ -19,20 +18,19 @@ export type Start = number | "first request";
 export interface CommonConfig {
   /** Tokens added per period: above 0, up to 2^40; fractions are fine. */
   rate: number;
-  /** Length of the period: integer ms, 1 to 2^40; or a text with a unit, such as `"15m"`. */
+  /** Length of the period: integer ms, 1 to 2^40; or a string with a unit, such as `"15m"`. */
   period: Duration;
   /** Most tokens that accumulate (the burst): 0 to 2^40; default `rate`. With 0 every grant is a reservation. */
   capacity?: number | undefined;
   /** Most tokens that may be owed by reservations: 0 to 2^40; default unlimited. */
   maxReserved?: number | undefined;
-  /**
-   * Rows that share the limit, against contention where rows live apart (Durable Objects, Redis Cluster, Deno KV, Convex,
-   * Memcached): 1 to 65,536; default 1. Everywhere else the limit is one bucket, and `shards` changes nothing.
+  /*   * Rows that share the limit, to reduce contention on stores where rows are separate (Durable Objects, Redis Cluster, Deno
+   * KV, Convex, Memcached): 1 to 65,536; default 1. Elsewhere the limit is one bucket, and `shards` has no effect.
    */
   shards?: number | undefined;
   /** What this limit does when the store fails; default the limiter's. */
   onStoreError?: OnStoreError | undefined;
-  /** How long a call on this limit waits for the store, in ms or as a text with a unit; default the limiter's. */
+  /** How long a call on this limit waits for the store, in ms or as a string with a unit; default the limiter's. */
   timeout?: Duration | undefined;
 }
 
@@ -48,7 +46,7 @@ export interface FixedWindowConfig extends CommonConfig {
   kind: "fixed window";
   /**
    * Where windows start. `"first request"`: at the key's first request; the next window opens at the first request after
-   * the limit is full again. A time: the offset of a fixed grid from 0 UTC, integer ms or a text with a unit. Default: a
+   * the limit is full again. A time: the offset of a fixed grid from 0 UTC, integer ms or a string with a unit. Default: a
    * grid derived from name and key, so that the windows of different keys do not all open at the same time.
    */
   start?: Start | Duration | undefined;
@@ -81,7 +79,7 @@ type PolicyField = keyof typeof POLICY;
 const numbersFor = (kind: Config["kind"]): PolicyField[] =>
   (Object.keys(POLICY) as PolicyField[]).filter((field) => kind === "fixed window" || field !== "start");
 
-/** The error for a number field that is out of range or no number at all. */
+/** The error for a number field that is out of range or not a number. */
 export const numberError = (field: Field, value: unknown): InputError => new InputError(field, EXPECTS[field], value);
 
 export function checkOnStoreError(setting: unknown): OnStoreError | undefined {
@@ -130,7 +128,7 @@ export function readConfig(
 /** A number as the engine checks it, which takes NaN for an absent one, and an infinite start for the first request. */
 function checkNumber(field: PolicyField, value: unknown, isTime: boolean): number {
   if (isTime && typeof value === "string") {
-    throw new InputError(field, `${EXPECTS[field]}, or a text such as "15m"`, value);
+    throw new InputError(field, `${EXPECTS[field]}, or a string such as "15m"`, value);
   }
   if (typeof value !== "number" || Number.isNaN(value) || (field === "start" && !Number.isFinite(value))) {
     throw numberError(field, value);

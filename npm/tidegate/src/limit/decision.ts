@@ -6,29 +6,30 @@ export type Reason = "exceeds capacity" | "exceeds clock";
 
 /** The decision on one call. A denial is a value, not an error. */
 export interface Decision {
-  /** Granted: now, or where `reserved`, at `retryAt`. */
+  /** Granted: now, or if `reserved`, at `retryAt`. */
   ok: boolean;
-  /**
-   * Tokens after the call; where it is denied, tokens now. Negative while tokens are owed. 0 where `reason` is
-   * `"exceeds capacity"`: nothing is read then.
+  /*   * Tokens after the call; if it is denied, tokens now. Negative while tokens are owed. 0 if `reason` is
+   * `"exceeds capacity"`, because no state is read then.
    */
   value: number;
-  /** Epoch ms that `value` belongs to: the two project any later instant. */
+  /** Epoch ms of `value`. `project` computes the value at a later time from the two. */
   ts: number;
   /** `value` rounded down, at least 0. */
   remaining: number;
   /** The limit's capacity, in tokens. */
   limit: number;
-  /**
-   * Denied: the first ms (epoch) at which the same request would be granted, exactly: denied one ms before. Reserved:
-   * the first ms at which it is paid for. Absent where granted now, where no wait helps, and where the store failed.
+  /*   * Epoch ms. Denied: the first ms at which the same request would be granted; one ms before, it is denied. Reserved: the
+   * first ms at which it is paid for. Absent if granted now, if no wait helps, and if the store failed.
    */
   retryAt: number | undefined;
-  /** The same as a wait, in ms from `now`. The header `Retry-After` has seconds: `rateLimitHeaders` of `tidegate/http` writes it. */
+  /**
+   * `retryAt` as a wait, in ms from `now`. For the header `Retry-After`, in seconds, use `rateLimitHeaders` of
+   * `tidegate/http`.
+   */
   retryAfter: number | undefined;
   /** Epoch ms at which the limit is full again, if nothing more is taken. */
   resetAt: number;
-  /** Granted for later: paid for, to be run at `retryAt` without another request. */
+  /** Granted for later: run the work at `retryAt`, without another request. */
   reserved: boolean;
   /** Why no wait helps. */
   reason: Reason | undefined;
@@ -36,11 +37,11 @@ export interface Decision {
   now: number;
   /** The limit that decided. */
   policy: Policy;
-  /** Present where the store failed: the decision was made without it. */
+  /** Present if the store failed: the decision was made without it. */
   degraded?: true;
-  /** The store's error, with `degraded`. */
+  /** The store's error, if `degraded`. */
   cause?: unknown;
-  /** Present where the limit is a policy rule in shadow mode: what it decided. The decision itself allows the request. */
+  /** Present if the limit is a policy rule in shadow mode: what it decided. The decision itself allows the request. */
   shadow?: ShadowDecision;
 }
 
@@ -49,21 +50,23 @@ type ShadowDecision = Readonly<Pick<Decision, "ok" | "retryAt" | "retryAfter" | 
 
 /** The decision on several limits: all were taken or none. */
 export interface AllDecision {
-  /** All are granted: now, or at `retryAt` where one of `decisions` is reserved. */
+  /** All are granted: now, or at `retryAt` if one of `decisions` is reserved. */
   ok: boolean;
-  /** Epoch ms. Denied: the largest of those that deny, absent where one of them has none. Reserved: the largest. */
+  /** Epoch ms. Denied: the latest of the denials, absent if one of them has none. Reserved: the latest of all. */
   retryAt: number | undefined;
-  /** The same as a wait, in ms from `now` of the decisions. */
+  /** `retryAt` as a wait, in ms from `now` of the decisions. */
   retryAfter: number | undefined;
-  /** One per request, in order: `remaining` is there. Where `ok` is false nothing was taken, and each decision is what a check returns. */
+  /**
+   * One per request, in order. If `ok` is false, nothing was taken, and each decision is what a check would return.
+   */
   decisions: Decision[];
-  /** Present where the store failed: the decision was made without it. */
+  /** Present if the store failed: the decision was made without it. */
   degraded?: true;
-  /** The store's error, with `degraded`. */
+  /** The store's error, if `degraded`. */
   cause?: unknown;
 }
 
-/** The two numbers. */
+/** The two numbers of a key's state. */
 export interface State {
   /** Tokens at `ts`; negative while tokens are owed. */
   value: number;

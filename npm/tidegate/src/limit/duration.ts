@@ -9,15 +9,15 @@ export const DAY: number = 24 * HOUR;
 /** One week of 7 days, in ms. */
 export const WEEK: number = 7 * DAY;
 
-/** The longest delay of a host's timer, ms: one set for longer fires immediately. */
+/** The longest delay of a host's timer, ms: a timer with a longer delay fires immediately. */
 export const LONGEST_TIMER: number = 2 ** 31 - 1;
 
-/** A length of time: ms, or a text with a unit, such as `"500ms"`, `"30s"`, `"15m"`, `"1h"`, `"1d"` or `"1w"`. */
+/** A length of time: ms, or a string with a unit, such as `"500ms"`, `"30s"`, `"15m"`, `"1h"`, `"1d"` or `"1w"`. */
 export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d" | "w"}`;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h: HOUR, d: DAY, w: WEEK };
 
-/** The ms of a duration's text; anything else as it is, for the check of the number to refuse. */
+/** The ms of a duration; returns anything else unchanged, so that the check of the number rejects it. */
 export function inMs(duration: unknown): unknown {
   const [, amount, unit = ""] =
     (typeof duration === "string" && /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/.exec(duration)) || [];

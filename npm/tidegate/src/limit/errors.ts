@@ -1,4 +1,7 @@
-/** Any JavaScript value in a few words, for the end of an error's sentence. Of a URL the scheme: it may have a password. */
+/**
+ * Any JavaScript value in a few words, for the end of an error message. Of a URL only the scheme, since it may have a
+ * password.
+ */
 export function show(value: unknown): string {
   switch (typeof value) {
     case "string":
@@ -19,7 +22,7 @@ export function show(value: unknown): string {
   return String(value);
 }
 
-/** An object in a few words: what it is, if it is an array or a promise, or its first fields. */
+/** An object in a few words: "an array", "a promise", or its first fields. */
 export function showObject(value: object): string {
   if (Array.isArray(value)) return "an array";
   const shown = show(value);
@@ -27,24 +30,23 @@ export function showObject(value: object): string {
   return shown !== "an object" || fields === "" ? shown : `an object with ${fields}`;
 }
 
-/** A value passed in place of a client of some library: what makes such clients has a remedy of its own. */
+/** A value that was passed instead of a library's client. A class or function gets its own remedy. */
 export function showInstead(value: unknown): string {
   if (typeof value === "function") return "a class or function; pass what it makes";
   return typeof value === "object" && value !== null ? showObject(value) : show(value);
 }
 
-/** The same of a binding of a Worker; `setting` is where its configuration makes such bindings. */
+/** The same for a Worker's binding; `setting` is the field of its configuration that creates such bindings. */
 export const showBinding = (value: unknown, setting: string): string =>
   value === undefined ? `undefined; add this binding to \`${setting}\` in wrangler.jsonc` : showInstead(value);
 
-/** What is read of a thrown value, beside its message. */
+/** The fields of a thrown value that are read, apart from its message. */
 type Thrown = { name?: unknown; code?: unknown; cause?: Thrown } | undefined;
-/** Errors of a chain of causes that are read, such as those around a driver's. */
+/** How many errors of a chain of causes are read. */
 const MOST_CAUSES = 5;
 
-/**
- * Whatever a client threw, or an error in the place of one that cannot be read: a revoked proxy, or a getter that throws,
- * of its causes too.
+/* * Whatever a client threw; or another error if it, or one of its causes, cannot be read: a revoked proxy, or a getter that
+ * throws.
  */
 export function readable(error: unknown): unknown {
   try {
@@ -56,7 +58,7 @@ export function readable(error: unknown): unknown {
   }
 }
 
-/** Characters of a message that are kept. That of an ORM may have all values of a statement. */
+/** Characters of a message that are kept. An ORM's message may contain all values of a statement. */
 const MOST_TEXT = 2000;
 
 export const shortened = (text: string): string => (text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT)}…` : text);
@@ -69,29 +71,31 @@ export function messageOf(error: unknown): string {
     cause,
     constructor: type,
   } = Object(error) as { [name: string]: unknown; errors?: unknown[] };
-  // What Node.js says where a host cannot be reached.
+  // What Node.js says when a host cannot be reached.
   if (message === "fetch failed" && cause && cause !== error) return `${message}: ${messageOf(cause)}`;
   if (typeof message === "string" && message !== "") return message;
   try {
-    // Of a host with several addresses, Node.js has an error for each: "connect ECONNREFUSED ::1:3306".
+    // Node.js has an error for each address of a host: "connect ECONNREFUSED ::1:3306".
     const text = String(errors?.[0] ?? error);
-    // node-redis's class TimeoutError has neither a message nor a name of its own.
+    // node-redis's class TimeoutError has no message, and no name of its own.
     return text === "Error" ? (type as typeof Error).name : text;
   } catch {
     return "an error without a message";
   }
 }
 
-/**
- * A mistake of the caller's. Its message is one sentence: "`count` must be a finite number of tokens from 0 to
- * 1099511627776; got NaN". It is thrown before any state is read or written.
+/* * A mistake in a call. Its message is one sentence: "`count` must be a finite number of tokens from 0 to 1099511627776; got
+ * NaN". It is thrown before any state is read or written.
  */
 export class InputError extends Error {
   override readonly name = "InputError";
   readonly code = "TIDEGATE_INPUT";
-  /** Which argument or field it is. */
+  /** The argument or field that is wrong. */
   readonly field: string;
-  /** The value that was passed. No log prints it beside the message: settings in place of a client have a password. */
+  /**
+   * The value that was passed. Not enumerable, so that no log prints it: settings passed instead of a client have a
+   * password.
+   */
   declare readonly value: unknown;
   /** What was expected: the sentence after "must be". */
   readonly rule: string;
@@ -114,13 +118,13 @@ export interface StoreErrorDetails {
   readonly identity: string;
   readonly cause?: unknown;
   /**
-   * What failed. `"key"`: only the state of this limit and key, which is corrupt, locked or contended for, while the store
-   * answers. `"store"`, the default: the store itself, or the way to it.
+   * What failed. `"key"`: only the state of this limit and key, which is corrupt, locked or contended, while the store
+   * answers. `"store"`, the default: the store itself, or the connection to it.
    */
   readonly scope?: "key" | "store" | undefined;
 }
 
-/** A store that failed: it is down, too slow, or holds what is not a state. The `cause` is kept. */
+/** A store failed: it is down, too slow, or holds something that is not a state. `cause` is the client's error. */
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly code = "TIDEGATE_STORE";
@@ -135,7 +139,8 @@ export class StoreError extends Error {
 
   constructor(what: string, details: StoreErrorDetails) {
     const { store, operation, identity, cause, scope = "store" } = details;
-    // The key is a client's: a terminal would obey controls that JSON leaves as they are, and marks that reverse a text.
+    // A client chooses the key: a terminal would obey control characters that JSON does not escape, and marks that
+    // reverse text.
     super(
       `${store}: ${operation} of ${JSON.stringify(identity)} failed: ${shortened(what)}`.replace(
         /[\x7f-\x9f\u2028-\u2069]/g,
@@ -150,16 +155,16 @@ export class StoreError extends Error {
   }
 }
 
-/** A denial, thrown where a call has `throws: true`. Where the store failed, the `cause` is its error. */
+/** A denial, thrown if a call has `throws: true`. If the store failed, `cause` is its error. */
 export class RateLimitError extends Error {
   override readonly name = "RateLimitError";
   readonly code = "TIDEGATE_RATE_LIMITED";
   readonly kind = "RateLimited";
   /** The limit's name. */
   readonly limit: string;
-  /** Epoch ms from which the same request is granted; absent where no wait helps, and where the store failed. */
+  /** Epoch ms from which the same request is granted; absent if no wait helps, and if the store failed. */
   readonly retryAt: number | undefined;
-  /** The same as a wait in ms. */
+  /** `retryAt` as a wait, in ms. */
   readonly retryAfter: number | undefined;
 
   constructor(
@@ -186,11 +191,11 @@ export class RateLimitError extends Error {
   }
 }
 
-/** Whether it is an error of this code: those of copies of the package and of other realms are. */
+/** Whether it is an error with this code, also if another copy of the package or another realm made it. */
 export const hasCode = (error: unknown, code: string): boolean =>
   typeof error === "object" && error !== null && (error as { code?: unknown }).code === code;
 
-/** Whether it is an {@link InputError}, by its code: copies of the package and other realms count. */
+/** Whether it is an {@link InputError}, by its code: also one of another copy of the package or another realm. */
 export const isInputError = (error: unknown): error is InputError => hasCode(error, "TIDEGATE_INPUT");
 /** Whether it is a {@link StoreError}, by its code. */
 export const isStoreError = (error: unknown): error is StoreError => hasCode(error, "TIDEGATE_STORE");

@@ -22,12 +22,11 @@ const evaluatorOf = /* @__PURE__ */ cached((name, config) => new Evaluator(name,
 const read = (state: State | null): State | null =>
   state === null ? null : checkState(state, "{ value, ts }, or null for a fresh key");
 
-/**
- * The algebra itself, for a store or a transaction of one's own: pure.
+/* * The algebra itself, as a pure function: for your own store or transaction.
  *
- * `state` is `{ value, ts }`, or `null` for a fresh key, and is returned as it was passed when nothing is to be written.
- * The limit is one bucket, whatever its `shards`. A fixed window without `start` begins at 0 UTC, as there is no key to
- * derive it from; {@link Limiter.getValue} returns the start that it used.
+ * `state` is `{ value, ts }`, or `null` for a fresh key. If nothing is to be written, the same `state` is returned. The limit
+ * is one bucket, whatever its `shards`. A fixed window without `start` begins at 0 UTC, as there is no key to derive it from;
+ * {@link Limiter.getValue} returns the start that it used.
  *
  * ```ts
  * const { decision, state } = evaluate(null, { kind: "token bucket", rate: 10, period: SECOND }, { now: Date.now() });
@@ -48,9 +47,8 @@ export function evaluate(state: State | null, config: Config, options: EvaluateO
   return evaluated.state === before ? { ...evaluated, state } : evaluated;
 }
 
-/**
- * What `{ value, ts }` is at `now`: pure, the same function that a browser uses between two responses. `null` is a
- * fresh key. Pass the `config` that `getValue` returned: it has the key's `start`.
+/* * What `{ value, ts }` is at `now`: a pure function, such as for a display in a page. `null` is a fresh key. Pass the `config`
+ * that `getValue` returned: it has the key's `start`.
  */
 export function project(state: State | null, config: Config, now: number): State {
   const limit = evaluatorOf("evaluate", config);

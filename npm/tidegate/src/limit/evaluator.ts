@@ -18,7 +18,7 @@ import { InputError } from "./errors.ts";
 /** The decision on a state of the caller's, and the state to store. */
 export interface Evaluation {
   decision: Decision;
-  /** The new state, or what was passed (`null` included) where nothing is to be written. */
+  /** The new state, or what was passed (`null` included) if nothing is to be written. */
   state: State | null;
 }
 
@@ -32,7 +32,7 @@ interface Calls {
 export const LOOK: Operation = { op: "check", count: 0, reserve: false };
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** Returns a limit's name; throws where it is not legal. */
+/** Returns a limit's name; throws if it is not legal. */
 export function checkName(name: unknown): string {
   if (typeof name !== "string" || !NAME.test(name)) throw new InputError("name", NAME_EXPECTS, name);
   return name;
@@ -55,7 +55,7 @@ const OP_NAMES = /* @__PURE__ */ Object.keys(OPS) as readonly Op[];
 /** The operation of such flags. */
 export const opOf = (flags: number): Op => OP_NAMES[flags & OP] as Op;
 
-/** A policy's complete config, for `project`. `start` is the key's, where the policy has none. */
+/** A policy's complete config, for `project`. `start` is the key's, if the policy has none. */
 export function configOf({ name: _, kind, start, ...numbers }: Policy, ofKey: number): Config {
   return kind === "token bucket" ? { kind, ...numbers } : { kind, ...numbers, start: start ?? ofKey };
 }

@@ -6,11 +6,14 @@ import { fractionOf } from "./hash.ts";
 
 /** Settings of {@link jitter}. */
 export interface JitterOptions {
-  /** The client's identity: the same one gets the same part of each wait, so that asking again draws no smaller one. */
+  /**
+   * The client's identity: it always gets the same share of a wait, so repeating a request does not draw a smaller
+   * one.
+   */
   key: string;
   /** The most that is added, as a fraction of the wait: 0 to 1; default 0.5. */
   fraction?: number | undefined;
-  /** The most that is added: ms from 0, or a text such as `"10s"`; default 30,000. */
+  /** The most that is added: ms from 0, or a string such as `"10s"`; default 30,000. */
   most?: Duration | undefined;
 }
 
@@ -21,7 +24,7 @@ const OPTIONS: Readonly<Record<keyof JitterOptions, Check>> = {
   most: durationFrom(0),
 };
 
-/** Throws an `InputError` where an option is wrong. */
+/** Throws an `InputError` if an option is wrong. */
 export function checkJitter(options: JitterOptions): void {
   checkTable("jitter", options, OPTIONS, "an object with key");
   check("key", options.key, STRING);
@@ -30,15 +33,14 @@ export function checkJitter(options: JitterOptions): void {
 /** The most that is added by default, in ms. */
 export const MAX_JITTER_MS = 30_000;
 
-/**
- * A retry time that is spread, so that clients that were denied together do not retry together. It is from `retryAt` up to
- * `fraction` of the wait later, and at most `most` ms. Never earlier than `retryAt`, and the same for the same decision and key.
+/* * Spreads a retry time, so that clients that were denied together do not retry together. The result is at or after `retryAt`,
+ * later by at most `fraction` of the wait and at most `most` ms. It is the same for the same decision and key.
  *
  * ```ts
  * const at = jitter(decision, { key: userId });
  * ```
  *
- * Returns epoch ms, or `undefined` where the decision has no `retryAt`.
+ * Returns epoch ms, or `undefined` if the decision has no `retryAt`.
  */
 export function jitter(
   decision: { retryAt?: number | undefined; retryAfter?: number | undefined },

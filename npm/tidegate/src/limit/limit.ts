@@ -1,4 +1,6 @@
-/** A limit of a store: config.ts checks it, evaluator.ts decides by it, and this adds what depends on the key. */
+/**
+ * A limit of a store: config.ts checks it, evaluator.ts decides with it, and this file adds what depends on the key.
+ */
 import { refusal } from "../engine/answer.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { KINDS, NONE } from "../engine/generated/wire.ts";
@@ -15,7 +17,7 @@ interface Registry {
   readonly wasm: { limit_new(table: number, length: number, kind: number): number };
 }
 
-/** A limit of a store: an {@link Evaluator} whose keys have window grids of their own. */
+/** A limit of a store: an {@link Evaluator} whose keys have their own window grids. */
 export class Limit extends Evaluator {
   readonly #engine: Engine;
   /** Its number in the engine, where the start of a key's window grid is derived from its name. */
@@ -36,7 +38,10 @@ export class Limit extends Evaluator {
     return this.#registered;
   }
 
-  /** Registers the limit with an engine's table of that number. Returns its own number. A store of another realm has its own engine. */
+  /**
+   * Registers the limit with a table of an engine, and returns the limit's number there. A store of another realm has
+   * its own engine.
+   */
   register(table: number, engine: Registry): number {
     writePolicy(engine.numbers, this.policy);
     const made = engine.wasm.limit_new(table, engine.writeKey(this.name), KINDS.indexOf(this.policy.kind));
@@ -44,7 +49,7 @@ export class Limit extends Evaluator {
     return made;
   }
 
-  /** `name`, then `/shard` where there are several, then `:key` where there is one. No two pairs of name and key have the same. */
+  /** `name`, then `/shard` if there are several, then `:key` if there is one. No two pairs of name and key have the same. */
   identity(key: string | undefined, shard?: number): string {
     const part = shard === undefined || this.policy.shards === 1 ? this.name : `${this.name}/${shard}`;
     return key === undefined ? part : `${part}:${key}`;
@@ -58,12 +63,12 @@ export class Limit extends Evaluator {
     const { kind, start } = this.policy;
     if (kind === "token bucket") return 0;
     if (start !== undefined) return startNumber(start);
-    // First, as registering writes the name where the key goes.
+    // First, because registering writes the name where the key goes.
     const handle = this.#handle;
     return this.#engine.wasm.start(handle, this.#engine.writeKey(key));
   }
 
-  /** The denial of a request that no wait would help, which is decided before any state is read; else nothing. */
+  /** The denial of a request that no wait helps, which is decided before any state is read; otherwise `undefined`. */
   never(call: Operation, now: number): Decision | undefined {
     if (call.count <= this.policy.capacity && !call.reserve) return undefined;
     // A fresh key is full: what it denies for its capacity, every state does.
@@ -81,7 +86,7 @@ export function callLimit(name: string, config: Config): Limit {
   return limit !== undefined && limit.name === name ? limit : cachedLimit(name, config);
 }
 
-/** A frozen copy of a config, whose limit of this name is found by the object, without a look at its fields. */
+/** A frozen copy of a config, whose limit of this name is found by the object, without reading its fields. */
 export function prepare(name: string, config: Config): Config {
   const frozen = Object.freeze({ ...config });
   prepared.set(frozen, new Limit(name, frozen));

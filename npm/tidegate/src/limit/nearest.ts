@@ -2,7 +2,7 @@
 const MOST = 3;
 
 /**
- * The edits (insert, delete, replace, transpose neighbours) from one word to the other; infinite where there are more than
+ * The edits (insert, delete, replace, transpose neighbours) from one word to the other; infinite if there are more than
  * `most`.
  */
 function edits(a: string, b: string, most: number): number {
@@ -15,7 +15,9 @@ function edits(a: string, b: string, most: number): number {
   return 1 + Math.min(rest(1, 0), rest(0, 1), rest(1, 1), c[0] === d[1] && c[1] === d[0] ? rest(2, 2) : Infinity);
 }
 
-/** The word that was probably meant: it differs by at most three edits, and by one for each three of its letters. */
+/**
+ * The word that was probably meant: it differs by at most three edits, and at most one edit per three of its letters.
+ */
 export function nearest(written: string, words: readonly string[]): string | undefined {
   let best: string | undefined;
   let least = Infinity;
@@ -26,7 +28,7 @@ export function nearest(written: string, words: readonly string[]): string | und
   return best;
 }
 
-/** What ends an error's sentence where one of the known words was probably meant; nothing where none was. */
+/** The end of an error message if one of the known words was probably meant; otherwise empty. */
 export function meant(written: unknown, words: readonly string[], quote: '"' | "`"): string {
   const word = typeof written === "string" ? nearest(written, words) : undefined;
   return word === undefined ? "" : `; did you mean ${quote}${word}${quote}?`;

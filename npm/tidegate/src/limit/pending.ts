@@ -1,4 +1,4 @@
-/** Values that may be promises: what memory returns stays synchronous. */
+/** Values that may be promises: results of synchronous stores stay synchronous. */
 import { isPromise } from "./realms.ts";
 
 /** A value, or the promise of one: the result of a user's hook, or of a store. */

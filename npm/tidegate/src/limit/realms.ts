@@ -1,6 +1,5 @@
-/**
- * Checks that accept values of other realms. In Jest's sandbox, or a `node:vm`, the host's promises, bytes and errors are not
- * instances of the sandbox's own classes.
+/* * Checks that also accept values of other realms: in Jest's sandbox, or a `node:vm`, the host's promises, bytes and errors are
+ * not instances of the sandbox's own classes.
  */
 
 /** A promise of any realm. */

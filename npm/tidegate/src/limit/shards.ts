@@ -17,10 +17,9 @@ export function pick({ policy }: Evaluator, random: number): [number, number] {
   return [first, second >= first ? second + 1 : second];
 }
 
-/**
- * One call on the fuller of two shards' states: which it is (0 or 1), the decision, and that shard's new state. The
- * decision's `value` estimates the whole limit's from the two. One shard lends nothing: where the decision is a denial,
- * only {@link pool} decides.
+/* * One call on the fuller of two shards: which one it is (0 or 1), the decision, and that shard's new state. The decision's
+ * `value` is an estimate for the whole limit from the two. A single shard grants no reservation: after a denial here,
+ * {@link pool} decides.
  */
 export function better(
   limit: Evaluator,
@@ -45,7 +44,7 @@ export function better(
   return { decision: whole, which, state };
 }
 
-/** One call on all shards' states as one pool: the decision, and all their new states where they are to be written. */
+/** One call on all shards' states as one pool: the decision, and all their new states if they are to be written. */
 export function pool(
   { policy }: Evaluator,
   states: readonly (State | null)[],
@@ -79,7 +78,9 @@ export function sum(limit: Evaluator, states: readonly (State | null)[], now: nu
   return { value, ts };
 }
 
-/** How a store decides on limits whose shards are separate rows. One without it has one row for each limit and key. */
+/**
+ * How a store decides on limits whose shards are separate rows. A store without it has one row for each limit and key.
+ */
 export interface Sharding {
   pick(limit: Evaluator): [number, number];
   readonly better: typeof better;
@@ -87,7 +88,7 @@ export interface Sharding {
   readonly sum: typeof sum;
 }
 
-/** `random` returns numbers from 0 up to, but not, 1; it picks two shards. */
+/** `random` returns numbers from 0 to below 1, which pick two shards. */
 export const shardingBy = (random: () => number): Sharding => ({
   pick: (limit) => pick(limit, random()),
   better,

@@ -28,13 +28,16 @@ export interface AdaptiveOptions {
   floor: number;
   /** Most tokens per period: from `floor` up to 2^40. */
   ceiling: number;
-  /** The period of `floor`, `ceiling` and `rate`: integer ms from 1 to 2^40, or a text such as `"1m"`. */
+  /** The period of `floor`, `ceiling` and `rate`: integer ms from 1 to 2^40, or a string such as `"1m"`. */
   period: Duration;
   /** Initial tokens per period; default `floor`. */
   start?: number | undefined;
-  /** The capacity, as a time of the rate: ms from 0 to 2^40, or a text; default `period`. It is at least one token. */
+  /**
+   * The capacity, as the time in which the rate adds it: ms from 0 to 2^40, or a string; default `period`. At least
+   * one token.
+   */
   burst?: Duration | undefined;
-  /** A request that takes longer is a bad one: ms above 0, or a text; default no bound. */
+  /** A request that takes longer counts as bad: ms above 0, or a string; default no bound. */
   latency?: Duration | undefined;
   /** The fraction of bad requests up to which the rate does not decrease: from 0 to below 1; default 0.1. */
   tolerance?: number | undefined;
@@ -42,7 +45,7 @@ export interface AdaptiveOptions {
   increase?: number | undefined;
   /** The factor of a bad step: above 0, below 1; default 0.7. */
   decrease?: number | undefined;
-  /** The length of a step: ms from 1 to 2^40, or a text; default 1000. Several requests should end in each. */
+  /** The length of a step: ms from 1 to 2^40, or a string; default 1000. Several requests should end in each. */
   every?: Duration | undefined;
   /** The clock, ms; default `Date.now`. Pass one in tests. */
   now?: (() => number) | undefined;
@@ -68,7 +71,7 @@ const OPTIONS: Readonly<Record<keyof AdaptiveOptions, Check>> = {
   period: ANY,
   start: ANY,
   burst: durationFrom(0, MAX_COUNT),
-  latency: { ...durationFrom(Number.MIN_VALUE), expects: 'a number of ms above 0, or a text such as "300ms"' },
+  latency: { ...durationFrom(Number.MIN_VALUE), expects: 'a number of ms above 0, or a string such as "300ms"' },
   tolerance: numberFrom("a number from 0 up to, but not, 1", 0, 1 - Number.EPSILON / 2),
   increase: numberFrom(`a number of tokens from 0 to ${MAX_COUNT}`, 0, MAX_COUNT),
   decrease: numberFrom("a number above 0 and below 1", Number.MIN_VALUE, 1 - Number.EPSILON / 2),
@@ -216,9 +219,9 @@ export class AdaptiveRate {
  * if (ok) await upstream.run(() => callUpstream());
  * ```
  *
- * The rate changes after each step of `every` ms. Where more than `tolerance` of the requests failed or took longer than
- * `latency`, it is multiplied by `decrease`. Otherwise `increase` is added, where at least half of the rate was used.
- * Instances with the same settings converge to about equal shares without communication. Throws an `InputError` where an
+ * The rate changes after each step of `every` ms. If more than `tolerance` of the requests failed or took longer than
+ * `latency`, it is multiplied by `decrease`. Otherwise `increase` is added, if at least half of the rate was used.
+ * Instances with the same settings converge to about equal shares without communication. Throws an `InputError` if an
  * option is wrong.
  */
 export function adaptiveRate(options: AdaptiveOptions): AdaptiveRate {

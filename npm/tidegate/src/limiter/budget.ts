@@ -34,19 +34,22 @@ interface SpendSettings<N extends string> {
   /** Tokens to set aside before the work runs: 0 to 2^40. Estimate high. */
   estimate: number;
   /**
-   * The longest wait for tokens: ms from 0 to 2147483647, or a text such as `"30s"`; default 0. The estimate is reserved, up
+   * The longest wait for tokens: ms from 0 to 2147483647, or a string such as `"30s"`; default 0. The estimate is reserved, up
    * to each limit's `maxReserved`, so the turn is certain.
    */
   wait?: Duration | undefined;
-  /** Ends the wait: the tokens are returned, and the call rejects with the signal's reason. */
+  /** Aborts the wait: the tokens are returned, and the call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Waits `ms`, or until the signal is aborted; default a timer. Pass one in tests. */
   sleep?: ((ms: number, signal: AbortSignal | undefined) => Promise<void>) | undefined;
 }
 
-/** The argument of the work. `used` is a function, and no method: `({ used }) => …` passes `unbound-method` of typescript-eslint. */
+/**
+ * The argument of the work. `used` is not a method, so that `({ used }) => …` passes `unbound-method` of
+ * typescript-eslint.
+ */
 export interface Spending {
-  /** Sets the tokens used so far, also for work that fails later. A later call replaces an earlier one. */
+  /** Sets the tokens used so far; they also count if the work fails later. A later call replaces an earlier one. */
   readonly used: (tokens: number) => void;
   /** The decision that let it run. */
   readonly decided: AllDecision;
@@ -68,9 +71,9 @@ const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
 
 /**
  * Sets the estimate aside on every limit, or on none; runs the work; then returns the unused tokens, or charges the excess.
- * Where the limits have too little, the work does not run, and `decided.retryAt` is when it could. With `wait` it reserves
- * its turn and runs then, unless the turn is later than `wait`. There is no `retryAt` where it always is: the estimate is more
- * than a limit's capacity, and the rest takes longer than `wait` to come.
+ * If the limits have too few tokens, the work does not run, and `decided.retryAt` is when it could. With `wait` it reserves the
+ * tokens and runs when they are due, unless that takes longer than `wait`. There is no `retryAt` if it always does: the estimate
+ * is above a limit's capacity, and the rest takes longer than `wait` to refill.
  *
  * ```ts
  * const answer = await spend(limits, { limits: ["tokensPerMinute", "tokensPerDay"], key: userId, estimate: 1500 }, async ({ used }) => {
@@ -82,8 +85,8 @@ const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
  * ```
  *
  * Work that does not call `used` used the estimate. Work that throws used what it set before, or nothing; the call rejects
- * with its error after settling. Where the store failed at the decision there is nothing to settle. Throws an
- * `InputError` where an option is wrong, before anything is taken, and at `used` for an invalid number.
+ * with its error after settling. If the store failed at the decision there is nothing to settle. Throws an
+ * `InputError` if an option is wrong, before anything is taken, and at `used` for an invalid number.
  */
 export async function spend<T, N extends string>(
   limiter: Limiter<N>,
@@ -124,7 +127,7 @@ export async function spend<T, N extends string>(
     throwIfAborted(signal);
     value = await work({ used, decided });
   } catch (error) {
-    // What it rejects with is the reason, where the host's transaction, and so the settlement, fails with it.
+    // What it rejects with is the reason, if the host's transaction, and so the settlement, fails with it.
     await settle(actual ?? 0).catch(() => {});
     throw error;
   }
@@ -132,7 +135,7 @@ export async function spend<T, N extends string>(
   return { ok: true, value, used: actual ?? estimate, decided };
 }
 
-/** A reservation of so many tokens, given back, as a check returns it: denied until `retryAt`, or for ever. */
+/** A reservation of this many tokens, given back, as a check returns it: denied until `retryAt`, or for ever. */
 function denied(decision: Decision, count: number, wait: number): Decision {
   const { value, ts, now, policy, retryAt = now, retryAfter = 0 } = decision;
   const { name: _, ...config } = policy;

@@ -1,4 +1,4 @@
-/** What a limiter decides in place of a store that failed. */
+/** What a limiter decides instead of a store that failed. */
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { combined } from "../limit/combined.ts";
 import { Limit } from "../limit/limit.ts";

@@ -1,4 +1,4 @@
-/** The layers of a bundle for pages, in place of layers.ts: none. */
+/** Replaces layers.ts in bundles for pages: no layers. */
 import { InputError } from "../limit/errors.ts";
 import type { Store } from "../stores/contract.ts";
 

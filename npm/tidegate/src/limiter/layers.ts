@@ -5,7 +5,7 @@ import { checkLease } from "./lease/options.ts";
 import { type Batching, type Fast, ResilientStore, type Settings } from "./resilience.ts";
 import { resilientSync } from "./resilience-sync.ts";
 
-/** A store that always decides, on leased tokens where it leases. */
+/** A store that always decides, on leased tokens if it leases. */
 export interface Layered {
   readonly store: Store & Partial<Batching & Fast>;
   readonly leases?: Leases;

@@ -79,17 +79,16 @@ export function callOf(
   return { op, limit, key: checkKey(request), count: checkCount(count), reserve: reserve === true };
 }
 
-/** Returns a grant; throws the error of a denial, which is the store's own where it has one. */
+/** Returns a grant; throws the error of a denial, which is the store's own if it has one. */
 export function grantedOrThrow(store: Store, name: string, decision: Decision): Decision {
   if (decision.ok) return decision;
   const { denied = (...of) => new RateLimitError(...of) } = store as Partial<AsyncStore>;
   throw denied(name, decision);
 }
 
-/**
- * Limits by name, on one store. Made by {@link defineLimits}. Where its type is written, as for `isolatedDeclarations`, it is
- * `Limiter<"api", MemoryStore>` or, on a store that returns promises, `Limiter<"api", AsyncStore>`; with `Limiter<"api">` calls
- * may be either.
+/* * Limits by name, on one store. Made by {@link defineLimits}. To write its type, as for `isolatedDeclarations`, use
+ * `Limiter<"api", MemoryStore>`, or `Limiter<"api", AsyncStore>` on a store that returns promises. With `Limiter<"api">` calls may
+ * return either.
  */
 export class Limiter<N extends string = string, S extends Store = Store> {
   /** Where state lives. */
@@ -118,14 +117,15 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     if (this.#leases !== undefined) for (const limit of this.#limits.values()) refuseShards(limit);
     this.#layered = layered.store;
     if ("decideFast" in layered.store) this.#fast = layered.store as Fast;
-    // A method works apart from this object: passed on, through a proxy, or inherited, where private fields are absent.
+    // Methods are bound, so that they also work when passed on, through a proxy, or inherited, where private fields
+    // are absent.
     for (const name of Object.getOwnPropertyNames(Limiter.prototype) as "limit"[]) {
       if ((name as string) === "constructor") continue;
       Object.defineProperty(this, name, { value: this[name].bind(this), writable: true, configurable: true });
     }
   }
 
-  /** Vue makes no proxy of what is no plain object: through one, the store would lack its private fields. */
+  /** Vue wraps only plain objects in a proxy, through which the store would lack its private fields. */
   get [Symbol.toStringTag](): string {
     return "Limiter";
   }
@@ -165,19 +165,17 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     return this.#call("charge", name, options);
   }
 
-  /**
-   * Blocks the key: every request for one token or more is denied until the block ends, `for` ms (1 to 2^40) from now.
-   * `retryAt` of the decision is the end, or later where the key gets no token before.
+  /*   * Blocks the key: every request for one token or more is denied until the block ends, `for` ms (1 to 2^40) from now.
+   * `retryAt` of the decision is the end of the block, or later if the key has no token then.
    *
    * ```ts
    * limits.block("login", { key: userId, for: "15m" });
    * limits.unblock("login", { key: userId });
    * ```
-   *
-   * A token bucket then holds one token; a window that began at a request holds what it would have held, `rate` tokens at
-   * most. On a grid of windows the block ends where the next window begins. A block is debt: it never shortens a debt or
-   * an earlier block, and {@link give} pays it. A request with `reserve` may be granted for later. Where the store fails,
-   * `ok` is `false`, unless a local limit took its place. Throws an `InputError` where `for` is out of range.
+   * When a block ends, a token bucket holds one token; a window that began at a request holds what it would have held, at most
+   * `rate` tokens. With windows on a grid, the block ends where the next window begins. A block is debt: it never shortens a
+   * debt or an earlier block, and {@link give} pays it. A request with `reserve` may be granted for later. If the store fails,
+   * `ok` is `false`, unless a local limit decides. Throws an `InputError` if `for` is out of range.
    */
   block(name: N, options: BlockOptions): Answer<S, Decision>;
   block(name: string, options: BlockOptions & { config: Config }): Answer<S, Decision>;
@@ -195,9 +193,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     return this.#reset("unblock", name, options);
   }
 
-  /**
-   * Takes from several limits, 1 to 100, in one atomic step: from all or from none. Requests on one limit and key are one
-   * request for their sum, and each has the decision of that. It may owe tokens only where each of them sets `reserve`.
+  /*   * Takes from several limits, 1 to 100, in one atomic step: from all or from none. Requests on the same limit and key are
+   * decided as one request for their sum, which may owe tokens only if each of them sets `reserve`.
    */
   limitAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision>;
   limitAll(requests: readonly (LimitRequest<N> | InlineRequest)[]): Answer<S, AllDecision>;
@@ -249,9 +246,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     return follow(this.#layered.getValue(limit, key, this.#time()), read) as Answer<S, Value>;
   }
 
-  /**
-   * Returns the leased tokens, at shutdown: a store with `lease` holds tokens that no other process can use. Without
-   * leases it does nothing. Where the store fails, the limit refills in time.
+  /*   * Returns leased tokens, at shutdown: with `lease`, this process holds tokens that no other process can use. Without leases
+   * it does nothing. If the store fails, the limit refills with time.
    *
    * ```ts
    * await limits.release();
@@ -333,8 +329,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
  * });
  * const { ok, retryAfter } = limits.limit("sendMessage", { key: userId });
  * ```
- *
- * Without a store, state is in memory and calls are synchronous; asynchronous stores return promises.
+ * Without a store, state is in memory and calls are synchronous; with an asynchronous store, calls return promises.
  */
 export function defineLimits<const N extends string, S extends Store = MemoryStore>(
   limits: Readonly<Record<N, Config>>,

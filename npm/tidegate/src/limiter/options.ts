@@ -1,4 +1,4 @@
-/** The options of a limiter and of its calls, and their checks, which run before a store has a call. */
+/** The options of a limiter and of its calls, and their checks, which run before the store is called. */
 import { EXPECTS, KEY_EXPECTS, MAX_COUNT, MAX_KEY_BYTES, MAX_NOW_MS, VERSION } from "../engine/generated/bounds.ts";
 import { checkLength, utf8Length } from "../engine/utf8.ts";
 import { type Config, checkOnStoreError, checkTimeout, numberError } from "../limit/config.ts";
@@ -24,9 +24,8 @@ import { MemoryStore } from "../stores/memory.ts";
 import { checkLog } from "./outages.ts";
 import type { Resilience, Settings } from "./resilience.ts";
 
-/**
- * A call's result: the value itself from a synchronous store, a promise from any other. `await` works on both. A mistake in
- * the call, an `InputError`, is thrown by the call itself, before there is a promise.
+/* * A call's result: the value itself from a synchronous store, a promise from any other. `await` works on both. A mistake in
+ * the call throws an `InputError` synchronously, before there is a promise.
  */
 export type Answer<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
 
@@ -34,19 +33,19 @@ export type Answer<S extends Store, T> = S extends SyncStore ? T : Promise<T>;
 export interface LimiterOptions<S extends Store = Store> extends Resilience {
   /** Where state lives; default {@link memory}. */
   store?: S | undefined;
-  /** The clock, epoch ms. Default: the store's own; `Date.now` in memory. Give one in tests. */
+  /** The clock, epoch ms. Default: the store's own; `Date.now` in memory. Pass one in tests. */
   now?: (() => number) | undefined;
 }
 
-/** In place of a key that may be `undefined`, which no type of a call accepts. */
+/** Makes the compiler reject a key that may be `undefined`. */
 interface NoKey {
   readonly "leave `key` out for one limit that all share": never;
 }
 
-/** Whose limit it is. The compiler reports a mistake in a call by the last: there the key is a plain string. */
+/** Whose limit it is. The compiler reports mistakes against the last member, so its key is a plain string. */
 export type Keyed =
   | {
-      /** Left out: one limit that all share. */
+      /** Omitted: one limit that all callers share. */
       key?: string & NoKey;
     }
   | {
@@ -63,7 +62,7 @@ export type CallOptions = Keyed & CallSettings;
 interface CallSettings {
   /** Tokens: 0 to 2^40, fractions included; default 1. */
   count?: number | undefined;
-  /** A config for this call, in place of the defined one. */
+  /** A config for this call, instead of the defined one. */
   config?: Config | undefined;
 }
 
@@ -71,7 +70,7 @@ interface CallSettings {
 export type LimitOptions = CallOptions & LimitSettings;
 
 interface LimitSettings {
-  /** Take tokens that are not available yet: granted for `retryAt`, up to the limit's `maxReserved`. */
+  /** Take tokens that are not available yet, up to the limit's `maxReserved`: granted for `retryAt`. */
   reserve?: boolean | undefined;
   /** Throw a {@link RateLimitError} for a denial. */
   throws?: boolean | undefined;
@@ -82,7 +81,7 @@ export type KeyOptions = Keyed & Pick<CallSettings, "config">;
 
 /** Options of {@link Limiter.block}. */
 export type BlockOptions = KeyOptions & {
-  /** How long: integer ms from 1 to 2^40 (34 years), or a text with a unit, such as `"15m"`. */
+  /** How long: integer ms from 1 to 2^40 (34 years), or a string with a unit, such as `"15m"`. */
   for: Duration;
 };
 
@@ -104,7 +103,7 @@ export interface LimiterSettings<S extends Store> extends Settings {
   readonly now: LimiterOptions<S>["now"];
 }
 
-/** The settings of a limiter, checked, with a store in memory where none is given. */
+/** The settings of a limiter, checked, with a store in memory if none is given. */
 export function checkLimiterOptions<S extends Store>(options: LimiterOptions<S>): LimiterSettings<S> {
   checkTable("defineLimits", options, LIMITER, "an object, such as { store }");
   const { store = new MemoryStore() as Store as S, now } = options;
@@ -115,7 +114,7 @@ export function checkLimiterOptions<S extends Store>(options: LimiterOptions<S>)
   return { store, now, onStoreError, timeout, log };
 }
 
-/** Throws where another version of the package made the store: the two would mistake each other's numbers. */
+/** Throws if another version of the package made the store: the two would misread each other's numbers. */
 function checkVersion(store: object): void {
   const { tidegate = VERSION } = store as { readonly tidegate?: string };
   if (tidegate === VERSION) return;
@@ -160,13 +159,13 @@ export function checkCall(op: Op, options: unknown): void {
   }
 }
 
-/** Returns the key of a call's options; `undefined` where they have none. */
+/** Returns the key of a call's options; `undefined` if they have none. */
 export function checkKey(options: { readonly key?: unknown }): string | undefined {
   // Nothing to look at: calls without options are hot too.
   if (options === NONE) return undefined;
   const { key } = options;
   if (key === undefined && !("key" in options)) {
-    // A promise that was not awaited, a list, a Request or a Map: without their key all callers would share one limit.
+    // A promise that was not awaited, an array, a Request or a Map has no `key`: all callers would share one limit.
     const tag = tagOf(options);
     if (tag !== PLAIN || isPromise(options)) {
       const shown = showObject(options);
@@ -216,17 +215,17 @@ export function checkCount(count: unknown): number {
 export function checkFor(length: unknown): number {
   const ms = inMs(length);
   if (Number.isInteger(ms) && (ms as number) >= 1 && (ms as number) <= MAX_COUNT) return ms as number;
-  throw new InputError("for", `${EXPECTS.for}, or a text such as "15m"`, length);
+  throw new InputError("for", `${EXPECTS.for}, or a string such as "15m"`, length);
 }
 
-/** Calls on different limits and keys, and for each request the index of its call. */
+/** Calls on distinct limits and keys, and for each request the index of its call. */
 interface Distinct {
   readonly calls: readonly Call[];
   readonly indexes: readonly number[];
 }
 
 /**
- * Requests on one limit and key become one call for their sum, with `reserve` where each of them has it. Throws where the
+ * Requests on one limit and key become one call for their sum, with `reserve` if each of them has it. Throws if the
  * sum is more than a count may be, or the requests have different configs.
  */
 export function distinct(requests: readonly Call[]): Distinct {
@@ -272,10 +271,13 @@ export function unknownName(name: unknown, defined: readonly string[], field = "
   return new InputError(field, rule, name, show(name) + meant(name, defined, '"'));
 }
 
-/** In an observed limiter: itself, and the one that it observes. A wrapper of it may inherit this. */
+/** A field of an observed limiter: itself, and the limiter that it observes. A wrapper may inherit this field. */
 export const OBSERVED: unique symbol = /* @__PURE__ */ Symbol.for("tidegate.observed");
 
-/** The limiter that an observed one observes, for calls that are no decisions of the application's; any other is returned. */
+/**
+ * The limiter behind an observed one, for calls that the application did not make; any other limiter is returned as it
+ * is.
+ */
 export function unobserved<L extends object>(limiter: L): L {
   const { [OBSERVED]: found } = limiter as { readonly [OBSERVED]?: { readonly by: unknown; readonly limiter: L } };
   return found?.by === limiter ? found.limiter : limiter;
@@ -291,7 +293,7 @@ export function checkLimiter(limiter: unknown, ...methods: readonly ("limit" | "
 export const notALimiter = (value: unknown, got?: string): InputError =>
   new InputError("limiter", "what defineLimits returns", value, got);
 
-/** Throws unless it is a name, and of those that a limiter lists, where it does. */
+/** Throws unless it is a name and, if the limiter lists its names, one of them. */
 export function checkDefined(name: unknown, defined: readonly string[] | undefined): void {
   if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
   if (defined?.includes(name) === false) throw unknownName(name, defined);

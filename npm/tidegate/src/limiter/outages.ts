@@ -1,17 +1,17 @@
-/** A breaker and log lines for each node of a store that fails. */
+/** A circuit breaker and log lines for each node of a store. */
 import { InputError, isStoreError, messageOf, shortened, type StoreError } from "../limit/errors.ts";
 import { notify } from "../limit/notify.ts";
 import { steadyNow } from "../limit/steady.ts";
 import type { KeyError } from "../stores/failure.ts";
 
 interface Lines {
-  /** A node of the store failed; `cause` is the client's own error, where there is one. */
+  /** A node of the store failed; `cause` is the client's own error, if there is one. */
   error(message: string, cause: unknown): unknown;
   /** The node answers again. */
   info(message: string): unknown;
 }
 
-/** Receives one line when a store fails, and one when it answers again: `console`, pino, or the `Logger` of NestJS. */
+/** Gets one line when a store fails, and one when it answers again: `console`, pino, or the `Logger` of NestJS. */
 export type Log = Lines | { error: Lines["error"]; log: Lines["info"] };
 
 /** The global console, looked up for each line, so that a test or a tool can replace it. */
@@ -45,7 +45,7 @@ const LOG_EVERY = 60_000;
 /** The most failed nodes that are kept. */
 const MOST_NODES = 1000;
 
-/** A node that fails, or did lately. Times are of the steady clock, in ms. */
+/** A node that fails, or failed recently. Times are of the monotonic clock, in ms. */
 interface Node {
   /** Consecutive ones. */
   failures: number;
@@ -60,7 +60,7 @@ interface Node {
 /** How a call goes to a node: as any other, or to find out whether the node works again. */
 export type Admitted = "call" | "probe";
 
-/** The failed nodes of one store, by name; `""` where the store is one node. */
+/** The failed nodes of one store, by name; `""` if the store is one node. */
 export class Outages {
   readonly #store: string;
   readonly #log: Lines | undefined;
@@ -115,20 +115,20 @@ export class Outages {
   }
 
   #keyFailed(name: string, error: StoreError, instead: string, isLate: boolean, admitted: Admitted): void {
-    // Whether the store works, and only the key's state is unusable or contended; otherwise that is unknown.
+    // `true`: the store works, and only the key's state is unusable or contended. Otherwise that is unknown.
     const { answered = !isLate } = Object(error.cause) as Partial<KeyError>;
     if (answered) this.succeeded(name);
     const now = steadyNow();
     const node = this.#nodes.get(name);
     if (node !== undefined && !answered && admitted === "probe") {
-      // It has shown nothing, as would all others on a key that many calls are on: the next call is the probe.
+      // It shows nothing, nor would later probes on the same busy key: the next call is the probe.
       node.probeAt = now;
       node.wait = Math.max(node.wait / 2, PROBE_AFTER);
     }
-    // The line of a node that failed covers calls that waited for those that found it.
+    // If the node's failure is logged, it covers this call, which waited for those that failed.
     if (node?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
     this.#keyLoggedAt = now;
-    this.#report(error, `calls on this key are ${instead}, others only where they fail, too`);
+    this.#report(error, `calls on this key are ${instead}, others only if they fail, too`);
   }
 
   #node(name: string): Node {
@@ -151,7 +151,7 @@ export class Outages {
 
 const on = (node: string): string => (node === "" ? "" : ` (node ${node})`);
 
-/** The client's own error, or a part of its message where that is long: its stack has it, too. */
+/** The client's own error, or a part of its message if that is long: its stack has it, too. */
 function causeOf(error: unknown): unknown {
   const cause = (error as { cause?: unknown } | null | undefined)?.cause ?? error;
   const message = messageOf(cause);

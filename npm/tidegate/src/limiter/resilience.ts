@@ -1,4 +1,7 @@
-/** Stores with promises that always decide: a deadline and a breaker for each call, and a decision without the store where it fails. */
+/**
+ * Makes a store with promises always decide: a deadline and a breaker for each call, and a decision without the store
+ * if it fails.
+ */
 import type { Duration } from "../limit/duration.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
@@ -9,16 +12,14 @@ import { Fallback } from "./fallback.ts";
 import { type Admitted, type checkLog, type Log, Outages } from "./outages.ts";
 import { afterWaiting, steadyNow } from "../limit/steady.ts";
 
-/** What a limiter does about a store that fails. */
+/** How a limiter handles a store that fails. */
 export interface Resilience {
-  /**
-   * When the store fails or is too slow: `"deny"` (the default), `"allow"`, or `{ local: fraction }`. The last is an
-   * in-memory limit at that fraction of the rate. Such a decision has `degraded: true` and the `cause`.
+  /*   * What happens when the store fails or is too slow: `"deny"` (the default), `"allow"`, or `{ local: fraction }`, an in-memory
+   * limit at that fraction of the rate. Such a decision has `degraded: true` and the `cause`.
    */
   onStoreError?: OnStoreError | undefined;
-  /**
-   * How long a call waits for the store: ms from 1 to 2^31 - 1, or a text such as `"1s"`; default 250. The first connection
-   * of the store's client is not counted: calls wait for it until 2 s after the first of them.
+  /*   * How long a call waits for the store: ms from 1 to 2^31 - 1, or a string such as `"1s"`; default 250. The first connection
+   * of the store's client does not count: calls wait up to 2 s for it.
    */
   timeout?: Duration | undefined;
   /**
@@ -33,19 +34,19 @@ export interface Settings {
   readonly onStoreError: OnStoreError;
   readonly timeout: number;
   readonly log: ReturnType<typeof checkLog>;
-  /** What the log says of denied calls, where their caller does something else with a denial. */
+  /** What the log says of denied calls, if their caller does something else with a denial. */
   readonly denied?: string;
 }
 
-/** A store of this package that takes many keys in one call. */
+/** A store of this package that decides on many keys in one call. */
 export interface Batching {
   decideMany(limit: Limit, keys: readonly string[], count: number, now: number | undefined): Decision[];
 }
-/** A store of this package that takes a call without an object for it. */
+/** A store of this package that decides without an object for the call. */
 export interface Fast {
   decideFast(limit: Limit, key: string | undefined, count: number, flags: number, now: number): Decision;
 }
-/** A store whose only errors are the caller's mistakes. */
+/** A store that cannot fail: its only errors are mistakes in calls. */
 export interface InMemory {
   readonly cannotFail: true;
 }
@@ -59,7 +60,7 @@ interface NamedOperation {
   readonly targets: readonly Target[];
 }
 
-/** An operation on the store, and what takes the place of its result where the store fails. */
+/** An operation on the store, and what takes the place of its result if the store fails. */
 interface Task<T> extends NamedOperation {
   send(deadline: Deadline): Promise<T>;
   /** Returns a result without the store, or throws the cause. */
@@ -105,7 +106,7 @@ function sentBy<T>(send: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The store behind a deadline and a breaker per node, with decisions in its place where it fails. */
+/** The store behind a deadline and a breaker per node, with decisions in its place if it fails. */
 export class ResilientStore implements AsyncStore {
   readonly name: string;
   readonly sync = false;
@@ -155,12 +156,12 @@ export class ResilientStore implements AsyncStore {
     });
   }
 
-  /** The store's own decision within the deadline; rejects where there is none. `arrived` gets it later, too. */
+  /** The store's own decision within the deadline; rejects if there is none. `arrived` gets it later, too. */
   attempt(call: Call, now: number | undefined, arrived?: (decision: Decision) => void): Promise<Decision> {
     return this.#decide(call, now, rethrown, arrived);
   }
 
-  /** The decision in place of the store's. */
+  /** The decision instead of the store's. */
   without(call: Call, now: number | undefined, cause: unknown): Decision {
     return this.#fallback.one(call, now, cause);
   }
@@ -200,7 +201,7 @@ export class ResilientStore implements AsyncStore {
     );
   }
 
-  /** Ends when the client has connected, or has had its time for that; absent where no call waits for it. */
+  /** Ends when the client has connected, or has had its time for that; absent if no call waits for it. */
   #connection(): Promise<unknown> | undefined {
     const { connecting } = this.#store;
     if (connecting === undefined) return undefined;
@@ -214,7 +215,7 @@ export class ResilientStore implements AsyncStore {
   }
 
   /**
-   * Sends a task where its node is in use, and ends it with the store's answer, or without it at the deadline. One promise
+   * Sends a task if its node is in use, and ends it with the store's answer, or without it at the deadline. One promise
    * and one timer, because it runs for each call.
    */
   #send<T>(task: Task<T>): Promise<T> {
@@ -229,7 +230,7 @@ export class ResilientStore implements AsyncStore {
       const timeout = this.#timeoutOf(task.targets);
       const deadline: NonNullable<Deadline> = { at: steadyNow() + timeout };
       let isOver = false;
-      /** Ends the call; `false` where it has ended before. */
+      /** Ends the call; `false` if it has ended before. */
       const end = (): boolean => {
         if (isOver) return false;
         isOver = true;

@@ -1,4 +1,4 @@
-/** Whose limit it is where a rule has no key: the client's address. */
+/** Whose limit it is if a rule has no key: the client's address. */
 import { addressKey } from "../http/address.ts";
 import { type ClientIpOptions, type ClientRequest, clientIp, headerIn } from "../http/client-ip.ts";
 import { withoutPort } from "../http/forwarded.ts";
@@ -8,7 +8,7 @@ import { InputError } from "../limit/errors.ts";
 /** What is read of a request by default: its peer, its headers, its URL. */
 export interface Incoming extends ClientRequest {
   readonly url?: string | undefined;
-  /** The client's address, where the application configured the framework to trust proxies. */
+  /** The client's address, if the application configured the framework to trust proxies. */
   readonly trusted?: string | undefined;
   /** The framework trusts every proxy: `trusted` is what stands first in `X-Forwarded-For`, which a client may write. */
   readonly trustsAll?: boolean | undefined;
@@ -60,15 +60,15 @@ export function sharerOf(incoming: Incoming, options: ClientIpOptions = {}): str
   try {
     return clientIp(address === undefined || reads(options) ? incoming : { address }, options);
   } catch {
-    // An adapter that has no address throws where it is read.
+    // An adapter that has no address throws when it is read.
     return "";
   }
 }
 
-/** The key of the client's address; throws where neither the host nor the request has it. */
+/** The key of the client's address; throws if neither the host nor the request has it. */
 function addressOf(incoming: Incoming, options: ClientIpOptions | undefined): string {
   if (incoming.headers === undefined && reads(options)) {
-    const rule = "given where there are no headers to read the client's address from, as in a message on ws";
+    const rule = "given if there are no headers to read the client's address from, as in a message on ws";
     throw new InputError("key", rule, undefined);
   }
   const key = clientIp(incoming, options);
@@ -76,7 +76,7 @@ function addressOf(incoming: Incoming, options: ClientIpOptions | undefined): st
   // clients would share one bucket.
   if (key === "unknown" && incoming.socket === undefined) {
     const absent = `, nor the request's ${options?.header ?? "x-forwarded-for"}: send it in tests, or give a \`key\``;
-    const rule = `given where the host does not report the client's address${reads(options) ? absent : `: ${REMEDY}`}`;
+    const rule = `given if the host does not report the client's address${reads(options) ? absent : `: ${REMEDY}`}`;
     throw new InputError("key", rule, undefined);
   }
   return key;

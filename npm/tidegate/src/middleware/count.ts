@@ -10,16 +10,16 @@ import { follow, type Pending } from "../limit/pending.ts";
 /**
  * A count that the client states, in a header or a query parameter, clamped to bounds. A value that is absent or no plain
  * decimal number (`-1`, `NaN`, `1e308`) counts as `default`: choose at least what an honest client would pay. Of a repeated
- * parameter the largest counts; a repeated header, which hosts join by commas, is no number.
+ * parameter the largest counts; a repeated header, which hosts join by commas, is not a number.
  */
 interface StatedCount {
   /** The header's name, such as `"x-count"`. Either this or `query`. */
   header?: string | undefined;
   /** The query parameter's name, such as `"limit"`. */
   query?: string | undefined;
-  /** Tokens where no usable number is stated; default 1. */
+  /** Tokens if no usable number is stated; default 1. */
   default?: number | undefined;
-  /** The least that a request takes: 0 to `default`; default 1, or `default` where that is less. */
+  /** The least that a request takes: 0 to `default`; default 1, or `default` if that is less. */
   min?: number | undefined;
   /** The most: from `default` to 2^40. */
   max: number;
@@ -74,7 +74,7 @@ export function statedCount(rule: StatedCount): (incoming: Incoming) => number {
   };
 }
 
-/** The texts of a header, by its name in lower case: several where it is repeated, and the host does not join them. */
+/** The texts of a header, by its name in lower case: several if it is repeated, and the host does not join them. */
 export function headerValues(name: string, { headers }: Incoming): readonly string[] {
   const listed: unknown = Object.hasOwn(Object(headers), name) ? (headers as Record<string, unknown>)[name] : undefined;
   if (Array.isArray(listed)) return listed as string[];

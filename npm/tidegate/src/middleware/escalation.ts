@@ -17,17 +17,17 @@ import {
 import { combined } from "../limit/combined.ts";
 import { follow, type Pending, together } from "../limit/pending.ts";
 
-/** Blocks a key that is denied again and again, for longer each time. */
+/** Blocks a key that is denied repeatedly, for longer each time. */
 export interface EscalatingBlock {
   /** Denials of a key after which it is blocked: an integer from 1 to 1,000,000. */
   after: number;
   /**
-   * How long: integer ms from 1 to 2^40, or a text such as `"10m"`. Of several, the first block lasts for the first, and so
+   * How long: integer ms from 1 to 2^40, or a string such as `"10m"`. Of several, the first block lasts for the first, and so
    * on; the last one is repeated.
    */
   for: Duration | readonly Duration[];
   /**
-   * Ms, or a text, in which denials and earlier blocks are counted, from the first of them; default one day. The time of
+   * Ms, or a string, in which denials and earlier blocks are counted, from the first of them; default one day. The time of
    * the blocks is added for blocks, of each length once.
    */
   within?: Duration | undefined;
@@ -58,7 +58,7 @@ function lengthsOf(given: EscalatingBlock["for"]): number[] {
   return lengths.map((length) => msOf(check("block.for", length, LENGTH)));
 }
 
-/** `answer`, after `run`. Where the store failed, which the limiter has logged, too: the request is denied in any case. */
+/** `answer`, after `run`. If the store failed, which the limiter has logged, too: the request is denied in any case. */
 function answerAfter<T>(run: () => Pending<unknown>, answer: T): Pending<T> {
   const failed = (error: unknown): T => {
     if (!isStoreError(error)) throw error;
@@ -91,7 +91,7 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
   check("block.within", within, LENGTH);
   const lengths = lengthsOf(block.for);
   const window = { kind: "fixed window", period: msOf(within), start: "first request" } as const;
-  /** Ms in which so many blocks count: besides them, or the last could never begin, or never be repeated. */
+  /** Ms in which this many blocks count: besides them, or the last could never begin, or never be repeated. */
   const countedFor = (blocks: number) => lengths.slice(0, blocks).reduce((sum, length) => sum + length, window.period);
   // The limits that count a key's denials and its blocks, and let one begin at a time.
   const denials: Config = { ...window, rate: after };
@@ -99,7 +99,7 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
   const blocks: Config = { ...window, period, rate: lengths.length };
   const begins: Config = { kind: "token bucket", rate: 1, period: Math.min(BEGINS, ...lengths) };
   for (const name of names) {
-    if (name.length > MOST_NAME) throw new InputError("name", `at most ${MOST_NAME} characters beside \`block\``, name);
+    if (name.length > MOST_NAME) throw new InputError("name", `at most ${MOST_NAME} characters with \`block\``, name);
   }
   return (limiter, request, decision) => {
     if (decision.degraded === true || decision.retryAt === undefined) return decision;
@@ -120,10 +120,10 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
           return answerAfter(() => pause(retryAfter), decision);
         }
         const begun = counter("blocks", blocks);
-        // Denied where each length had its turn. A charge would owe tokens then, and remember blocks beyond `within`.
+        // Denied if each length had its turn. A charge would owe tokens then, and remember blocks beyond `within`.
         return follow(begun.take(), ({ ok, degraded, value, now, ts }) => {
           const earlier = degraded === true ? 0 : lengths.length - value - Number(ok);
-          // Where the earlier ones no longer count: the limit remembers them for as long as all lengths take.
+          // If the earlier ones no longer count: the limit remembers them for as long as all lengths take.
           const isFirst = now - ts >= countedFor(earlier);
           const length = lengths[isFirst ? 0 : Math.min(earlier, lengths.length - 1)] as number;
           return follow(blocked(limiter, request, length, decision), (answer) => {

@@ -17,7 +17,7 @@ export type { Denial, RequestDecision } from "./options.ts";
 declare global {
   namespace Express {
     interface Request {
-      /** The decision of the last `rateLimit` that the request came through; absent before one, and where `skip` was true. */
+      /** The decision of the last `rateLimit` that the request came through; absent before one, and if `skip` was true. */
       rateLimit: RequestDecision;
     }
   }
@@ -41,7 +41,7 @@ export type ExpressOptions<N extends string> = Options<Request, N, ExpressDenied
 
 /**
  * Limits requests. The decision is `req.rateLimit`; a denied request gets 429 with `Retry-After` and a problem+json, and
- * errors go to `next`. A middleware that is mounted twice on a route decides once. Where the application sets
+ * errors go to `next`. A middleware that is mounted twice on a route decides once. If the application sets
  * `trust proxy`, the client is `req.ip`.
  *
  * ```ts
@@ -49,7 +49,7 @@ export type ExpressOptions<N extends string> = Options<Request, N, ExpressDenied
  * app.use("/chat", rateLimit(limits, { name: "tokens", key: (req) => userOf(req), count: 100 }));
  * ```
  *
- * Throws an `InputError` where an option is wrong.
+ * Throws an `InputError` if an option is wrong.
  */
 export function rateLimit<N extends string>(
   limiter: Limiter<N>,

@@ -20,7 +20,7 @@ export type { Denial, RequestDecision } from "./options.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The decision of the last limit that the request came through; absent before one, and where `skip` was true. */
+    /** The decision of the last limit that the request came through; absent before one, and if `skip` was true. */
     rateLimit: RequestDecision;
   }
   // A base, whose field another declaration may replace: @fastify/rate-limit has one of the same name.
@@ -31,7 +31,7 @@ declare module "fastify" {
 interface RouteConfig {
   /**
    * With {@link rateLimitPlugin}: the limit of this route, or `false` for none. `enableDraftSpec` is of @fastify/rate-limit,
-   * whose options can replace these, as TypeScript requires, only where they have a field in common.
+   * whose options can replace these, as TypeScript requires, only if they have a field in common.
    */
   rateLimit?: RouteOptionsOf | false | { enableDraftSpec?: unknown };
 }
@@ -45,7 +45,7 @@ export type FastifyOptions<N extends string> = Options<FastifyRequest, N, Fastif
 /** A route's settings for {@link rateLimitPlugin}: those it has of its own replace the plugin's. */
 export type RouteOptionsOf = Partial<FastifyOptions<string>>;
 
-// HTTP/2, schemas and loggers have types of their own.
+// HTTP/2, schemas and loggers have their own types.
 // biome-ignore lint/suspicious/noExplicitAny: only the application determines them
 type AnyRequest = FastifyRequest<any, any, any, any, any, any, any, any>;
 // biome-ignore lint/suspicious/noExplicitAny: as above
@@ -67,9 +67,9 @@ export type FastifyHook = (
 ) => void;
 
 /**
- * Limits requests as an `onRequest` hook (or `preHandler`, where the key comes from earlier hooks), of an instance or of a
+ * Limits requests as an `onRequest` hook (or `preHandler`, if the key comes from earlier hooks), of an instance or of a
  * route. The decision is `request.rateLimit`; a denied request gets 429 with `Retry-After` and a problem+json, and errors
- * go to Fastify's error handler. A hook that is added twice decides once. Where `trustProxy` is set, the client is
+ * go to Fastify's error handler. A hook that is added twice decides once. If `trustProxy` is set, the client is
  * `request.ip`.
  *
  * ```ts
@@ -77,7 +77,7 @@ export type FastifyHook = (
  * app.get("/search", { onRequest: rateLimit(limits, { name: "search", count: { query: "n", max: 100 } }) }, handler);
  * ```
  *
- * Throws an `InputError` where an option is wrong.
+ * Throws an `InputError` if an option is wrong.
  */
 export function rateLimit<N extends string>(limiter: Limiter<N>, options: FastifyOptions<NoInfer<N>>): FastifyHook {
   if (typeof Object(limiter).addHook === "function")
@@ -107,7 +107,7 @@ class Exchange implements NodeExchange<FastifyRequest> {
   constructor(request: AnyRequest, reply: AnyReply, denied: FastifyDenied | undefined) {
     const { headers, socket, url } = request.raw;
     this.request = request;
-    // `ips` is an array where the application trusts proxies.
+    // `ips` is an array if the application trusts proxies.
     this.incoming = { headers, socket, url, trusted: request.ips === undefined ? undefined : request.ip };
     this.once = request.raw;
     this.response = reply.raw;
@@ -151,7 +151,7 @@ const LOWER_CASE: Readonly<Record<string, string>> = { "RateLimit-Policy": "rate
 /** In a route's config: the hook of the limit that the route chooses itself. */
 const CHOSEN = Symbol("tidegate");
 type Config = RouteConfig & { [plugin: symbol]: FastifyHook };
-/** In a route's config, by plugin: the route has a hook of its own, or no limit. */
+/** In a route's config, by plugin: the route has its own hook, or no limit. */
 const ELSEWHERE: FastifyHook = (_request, _reply, done) => done();
 const HOOKS = ["onRequest", "preValidation", "preHandler"] as const;
 
@@ -159,7 +159,7 @@ const HOOKS = ["onRequest", "preValidation", "preHandler"] as const;
 export type PluginOptions = FastifyOptions<string> & {
   /** What `defineLimits` returned. */
   limiter: Limiter;
-  /** Where requests are limited: default `"onRequest"`; `"preHandler"` where keys come from earlier hooks or the body. */
+  /** Where requests are limited: default `"onRequest"`; `"preHandler"` if keys come from earlier hooks or the body. */
   hook?: (typeof HOOKS)[number] | undefined;
   /** Whether routes without `config.rateLimit` are limited; default true. */
   global?: boolean | undefined;
@@ -175,7 +175,7 @@ export type PluginOptions = FastifyOptions<string> & {
  * app.get("/health", { config: { rateLimit: false } }, handler);
  * ```
  *
- * Throws an `InputError` where an option is wrong: when the plugin is registered, when a route is added, or, where the route
+ * Throws an `InputError` if an option is wrong: when the plugin is registered, when a route is added, or, if the route
  * was added before the plugin had loaded, to Fastify's error handler at each request.
  */
 export function rateLimitPlugin(app: AnyInstance, options: PluginOptions, done: (error?: Error) => void): void {
@@ -218,7 +218,7 @@ function limitRoutes(app: AnyInstance, options: PluginOptions): void {
     }
     route[hook] = [limit, ...hooks(hook)] as never;
   });
-  // Where `register` is not awaited, the plugin loads after the routes that follow it: `onRoute` is called for none of them.
+  // If `register` is not awaited, the plugin loads after the routes that follow it: `onRoute` is called for none of them.
   app.addHook(hook, (request: AnyRequest, reply: AnyReply, done: HookHandlerDoneFunction) => {
     if (request.is404) return done();
     const config = request.routeOptions.config as Config;

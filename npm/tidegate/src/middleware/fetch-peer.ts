@@ -16,7 +16,7 @@ interface Beside {
   server?: { requestIP?: ((request: object) => unknown) | undefined } | undefined;
   /** SvelteKit: the event. */
   getClientAddress?: (() => unknown) | undefined;
-  /** Astro: the context, whose getter throws where the adapter has no address. */
+  /** Astro: the context, whose getter throws if the adapter has no address. */
   clientAddress?: unknown;
   /** Netlify: the context. The parameters of a route such as `/:ip` have no object `geo`. */
   ip?: unknown;
@@ -41,13 +41,13 @@ export function peerOf(
   if (remoteAddr !== undefined) return { address: addressIn(remoteAddr) };
   if (typeof requestIP === "function") return { address: addressIn(requestIP.call(beside, request)) };
   if (typeof server?.requestIP === "function") return { address: addressIn(server.requestIP(request)) };
-  // These two throw where an adapter has no address: a limit with a key does not read it.
+  // These two throw if an adapter has no address: a limit with a key does not read it.
   if (typeof getClientAddress === "function") return late(() => getClientAddress.call(beside));
   if ("clientAddress" in found) return late(() => found.clientAddress);
   // The request's own is of srvx: TanStack Start, Nitro 3.
   const ip = (typeof geo === "object" ? found.ip : undefined) ?? clientConn?.ip ?? req?.ip ?? request.ip;
   if (typeof ip === "string") return { address: ip };
-  // The socket itself: its address is absent where the client has left, or on a Unix socket.
+  // The socket itself: its address is absent if the client has left, or on a Unix socket.
   return { socket: (incoming ?? node?.req ?? req)?.socket };
 }
 

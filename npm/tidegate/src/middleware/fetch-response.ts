@@ -20,7 +20,7 @@ export interface FetchRequest {
 }
 
 /**
- * Settles once: at the handler's end, or when the client leaves before, also where it left before the decision. Where the
+ * Settles once: at the handler's end, or when the client leaves before, even if it left before the decision. If the
  * host's own response is known (`outgoing`), at its end, which for a stream is later. Call it before the decision:
  * @hono/node-server 1 aborts only a signal that has been read. `keep` lets hosts wait that otherwise stop work after the
  * response (Workers).
@@ -67,9 +67,9 @@ export const refusal = ({ body, status, contentType }: Denial): Response =>
   new Response(body, { status, headers: new Headers({ "Content-Type": contentType }) });
 
 /**
- * The response with the fields; a copy where its headers are immutable: those of a response from `fetch` throw a
+ * The response with the fields; a copy if its headers are immutable: those of a response from `fetch` throw a
  * `TypeError`, those that h3 2 gives to JSON an `Error`. No response but a host's own is a WebSocket's (101) or a network
- * error (0): it stays as it is where no field can be set.
+ * error (0): it stays as it is if no field can be set.
  */
 export function withFields<R>(admission: Admission<R>, response: Response, from: "handler" | "denied"): Response {
   if (typeof (response as Partial<Response> | null | undefined)?.headers?.get !== "function") {
@@ -112,7 +112,7 @@ export type FetchOptions<R, N extends string> = Options<R, N, FetchDenied<R>>;
 
 const decisions = privateField<RequestDecision>();
 
-/** The decision on a request; `undefined` where it was not limited. */
+/** The decision on a request; `undefined` if it was not limited. */
 export const decisionOf = (request: object): RequestDecision | undefined => decisions.get(Object(request) as object);
 
 /**
@@ -124,7 +124,7 @@ export const decisionOf = (request: object): RequestDecision | undefined => deci
  * Deno.serve(rateLimit(limits, { name: "api" }, (request) => new Response("hello")));
  * ```
  *
- * Throws an `InputError` where an option is wrong; the handler rejects where a function in the options throws or rejects.
+ * Throws an `InputError` if an option is wrong; the handler rejects if a function in the options throws or rejects.
  */
 export function limitHandler<
   N extends string,
@@ -167,12 +167,12 @@ export function limitHandler<
 }
 
 /**
- * Throws where a framework passes something else. The response to a request of `node:http` would be dropped, and its client
+ * Throws if a framework passes something else. The response to a request of `node:http` would be dropped, and its client
  * would wait forever.
  */
 function checkRequest(request: FetchRequest): void {
   if (typeof (request as Partial<FetchRequest> | undefined)?.headers?.get === "function") return;
-  const event = "where the host passes an event, pass on its request and the event";
+  const event = "if the host passes an event, pass on its request and the event";
   const rule = `a Request: ${event}; for (request, response) use tidegate/node or tidegate/express`;
   throw new InputError("request", rule, request);
 }

@@ -38,7 +38,7 @@ const OURS: Readonly<Record<string, string>> = {
   skipOnError: '`onStoreError: "allow"` of defineLimits',
 };
 
-/** Throws where an option is that of another limiter, with ours in the message. `known` are the options that exist here. */
+/** Throws if an option is that of another limiter, with ours in the message. `known` are the options that exist here. */
 export function refuseForeign(options: object, known: object): void {
   for (const field of Object.keys(options)) {
     if (Object.hasOwn(known, field) || !Object.hasOwn(OURS, field)) continue;

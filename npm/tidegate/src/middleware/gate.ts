@@ -1,6 +1,5 @@
-/**
- * What a middleware does with a request, whatever the framework: chooses its limits (rule.ts), takes from them, and makes
- * the response of a denial. A framework's file passes requests on to it by node-response.ts or fetch-response.ts.
+/* * What every middleware does with a request: chooses its limits (rule.ts), takes from them, and makes the response of a
+ * denial. A framework's file calls it through node-response.ts or fetch-response.ts.
  */
 import { appendChecked, appendFields, type HeaderTarget, rateLimitHeaders } from "../http/fields.ts";
 import { PROBLEM_JSON, type Problem, problem } from "../http/problem.ts";
@@ -51,12 +50,12 @@ export class Admission<R> {
     this.decision = bindingDecision(decided);
   }
 
-  /** Not to be handled. */
+  /** Whether the handler must not run. */
   get blocked(): boolean {
     return !this.decision.ok && !this.#gate.options.shadow;
   }
 
-  /** The options of a denial's wait: the jitter is that of the keys, or the client's where all share the limits. */
+  /** The options of a denial's wait: the jitter is that of the keys, or the client's if all share the limits. */
   #spread(): RetryOptions {
     const { jitter, client } = this.#gate.options;
     if (jitter.fraction === 0) return {};
@@ -97,7 +96,7 @@ export class Admission<R> {
     });
   }
 
-  /** Corrects what was taken to what the request was worth. Never rejects: the response is gone. */
+  /** Corrects what was taken to what the request was worth. Never rejects, because the response has been sent. */
   async settle(end: Pick<Outcome<R>, "status" | "aborted" | "error" | "result">): Promise<void> {
     const { options, limiter } = this.#gate;
     if (options.settle === undefined || !this.decision.ok) return;
@@ -122,7 +121,7 @@ export class Gate<R> {
   /** Counts one denial by the option `block`, except on a limit that the selection itself blocks; returns its decision. */
   readonly #countDenial: ((denied: LimitRequest<string>, decision: Decision) => Pending<Decision>) | undefined;
   readonly #decided: PerObject<true>;
-  /** All names that a request's limits can have; `undefined` where a function or policies choose them. */
+  /** All names that a request's limits can have; `undefined` if a function or policies choose them. */
   readonly #names: readonly string[] | undefined;
   #reported = false;
 
@@ -155,7 +154,7 @@ export class Gate<R> {
   }
 
   /**
-   * Decides, synchronously where everything it calls is. `undefined` where the request is not limited, or where this gate
+   * Decides, synchronously if everything it calls is. `undefined` if the request is not limited, or if this gate
    * has already decided it: `once` is the object that stands for the request in all places where the gate is mounted.
    */
   admit(request: R, incoming: Incoming, once?: object): Pending<Admission<R> | undefined> {
@@ -197,7 +196,7 @@ export class Gate<R> {
     });
   }
 
-  /** Throws where `settle` returned tokens of a name that no limit has: it would change nothing. */
+  /** Throws if `settle` returned tokens of a name that no limit has: it would change nothing. */
   checkNames(worth: Worth): void {
     const names = this.#names;
     if (names === undefined || typeof worth !== "object") return;
@@ -225,9 +224,8 @@ function callOptions({ key, count, reserve, config }: LimitRequest<string>): Lim
   return key === undefined ? { count, reserve, config } : { key, count, reserve, config };
 }
 
-/**
- * Makes the gate, or throws an `InputError` that names the option. `setting` is the framework's own for proxies; `decided`
- * keeps which requests it has decided.
+/* * Creates the gate, or throws an `InputError` that names the option. `setting` is the framework's own setting for proxies;
+ * `decided` remembers which requests it has decided.
  */
 export const gate = <R, N extends string, D>(
   limiter: Limiter<N>,
@@ -236,7 +234,7 @@ export const gate = <R, N extends string, D>(
   decided: PerObject<true> = new WeakMap<object, true>(),
 ): Gate<R> => new Gate(limiter, options, setting, decided);
 
-/** The names of the limits: a function where it is chosen for each request, absent where the limits are. */
+/** The names of the limits: a function if it is chosen for each request, absent if the limits are. */
 function givenNames({ limits, ...rule }: { readonly limits?: unknown }): unknown[] {
   const rules: unknown[] = Array.isArray(limits) ? limits : [rule];
   return rules.map((rule) => (rule as { name?: unknown } | null)?.name);

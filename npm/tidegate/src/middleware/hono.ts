@@ -18,7 +18,7 @@ export type { Denial, RequestDecision } from "./options.ts";
 
 declare module "hono" {
   interface ContextVariableMap {
-    /** The decision of the last `rateLimit` that the request came through; absent before one, and where `skip` was true. */
+    /** The decision of the last `rateLimit` that the request came through; absent before one, and if `skip` was true. */
     rateLimit: RequestDecision;
   }
 }
@@ -38,9 +38,9 @@ export type HonoOptions<N extends string, E extends Env = Env> = Options<Context
  * app.use(rateLimit(limits, { name: "api", client: { header: "cf-connecting-ip" } }));
  * ```
  *
- * Throws an `InputError` where an option is wrong.
+ * Throws an `InputError` if an option is wrong.
  */
-// biome-ignore lint/suspicious/noExplicitAny: without an environment of its own a handler takes the application's
+// biome-ignore lint/suspicious/noExplicitAny: without its own environment a handler takes the application's
 export function rateLimit<N extends string, E extends Env = any>(
   limiter: Limiter<N>,
   options: HonoOptions<NoInfer<N>, E>,

@@ -14,7 +14,7 @@ export type { Denial, RequestDecision } from "./options.ts";
 
 declare module "koa" {
   interface DefaultState {
-    /** The decision of the last `rateLimit` that the request came through; absent before one, and where `skip` was true. */
+    /** The decision of the last `rateLimit` that the request came through; absent before one, and if `skip` was true. */
     rateLimit: RequestDecision;
   }
 }
@@ -27,13 +27,13 @@ export type KoaOptions<N extends string> = Options<Context, N, KoaDenied>;
 
 /**
  * Limits requests. The decision is `ctx.state.rateLimit`; a denied request gets 429 with `Retry-After` and a problem+json,
- * and errors go to Koa. A middleware that is mounted twice decides once. Where `app.proxy` is set, the client is `ctx.ip`.
+ * and errors go to Koa. A middleware that is mounted twice decides once. If `app.proxy` is set, the client is `ctx.ip`.
  *
  * ```ts
  * app.use(rateLimit(limits, { name: "api" }));
  * ```
  *
- * Throws an `InputError` where an option is wrong.
+ * Throws an `InputError` if an option is wrong.
  */
 export function rateLimit<N extends string>(limiter: Limiter<N>, options: KoaOptions<NoInfer<N>>): Middleware {
   const made = gate(limiter, options, "new Koa({ proxy: true, maxIpsCount: 1 })");

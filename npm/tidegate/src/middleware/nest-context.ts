@@ -20,7 +20,7 @@ export interface Exchanged extends Omit<NodeExchange<unknown>, "attach" | "refus
 interface PlatformRequest extends Incoming {
   readonly raw?: Incoming & object;
   readonly ip?: string;
-  /** Fastify: an array where the application trusts proxies. */
+  /** Fastify: an array if the application trusts proxies. */
   readonly ips?: unknown;
   /** Express. */
   readonly app?: { get?(name: string): unknown };
@@ -105,7 +105,7 @@ function overHttp(
   return { request, incoming, once, response: response.raw ?? response, target, exception: typed };
 }
 
-/** The object, or a text that is not JSON. */
+/** The object, or a string that is not JSON. */
 const bodyOf = ({ contentType, body }: Denial): string | Record<string, unknown> =>
   contentType.includes("json") ? (JSON.parse(body) as Record<string, unknown>) : body;
 

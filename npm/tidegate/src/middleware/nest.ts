@@ -59,7 +59,7 @@ const OPTIONS = Symbol.for("tidegate.nest.options");
 const METADATA = "tidegate:rate-limit";
 
 /**
- * Limits a route or a controller by settings of its own, in place of the module's.
+ * Limits a route or a controller by settings of its own, instead of the module's.
  *
  * ```ts
  * @Post("login") @RateLimit({ name: "login", key: (request: Request) => request.body.email })
@@ -73,7 +73,7 @@ export const SkipRateLimit = (): MethodDecorator & ClassDecorator => SetMetadata
 
 /**
  * The decision on a request, as a parameter of a handler: `index(@RateLimitDecision() decision: RequestDecision)`;
- * `undefined` where the request was not limited.
+ * `undefined` if the request was not limited.
  */
 export const RateLimitDecision: () => ParameterDecorator = createParamDecorator(
   (_: unknown, context: ExecutionContext) => (exchanged(context).request as { rateLimit?: RequestDecision }).rateLimit,
@@ -88,7 +88,7 @@ export const RateLimitDecision: () => ParameterDecorator = createParamDecorator(
  * @UseGuards(rateLimitGuard(limits, { name: "api" }))
  * ```
  *
- * Throws an `InputError` where an option is wrong.
+ * Throws an `InputError` if an option is wrong.
  */
 export function rateLimitGuard<N extends string>(
   limiter: Limiter<N>,
@@ -121,7 +121,7 @@ function activate<R>(gate: Gate<R>, denied: NestDenied<R> | undefined, parts: Ex
   }) as boolean | Promise<boolean>;
 }
 
-/** The guard of {@link RateLimitModule}, for `@UseGuards` where the module is not global. */
+/** The guard of {@link RateLimitModule}, for `@UseGuards` if the module is not global. */
 export class RateLimitGuard implements CanActivate, OnModuleInit {
   readonly #options: NestModuleOptions<string>;
   readonly #modules: ModulesContainer;
@@ -184,7 +184,7 @@ Inject(ModulesContainer)(RateLimitGuard, undefined, 2);
  */
 // biome-ignore lint/complexity/noStaticOnlyClass: Nest's modules are classes
 export class RateLimitModule {
-  /** With settings that exist when the module is declared. Throws an `InputError` where one is wrong. */
+  /** With settings that exist when the module is declared. Throws an `InputError` if one is wrong. */
   static forRoot<N extends string>(options: NestModuleOptions<N> & { global?: boolean | undefined }): DynamicModule {
     const { global, ...rest } = options;
     const { limiter, ...guarded } = rest;

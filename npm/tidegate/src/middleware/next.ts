@@ -25,7 +25,7 @@ export type { Denial, RequestDecision } from "./options.ts";
  * export const proxy = rateLimit(limits, { name: "all", client: { trust: 1 } }, () => NextResponse.next());
  * ```
  *
- * Throws an `InputError` where an option is wrong, or neither `client` nor `key` is given.
+ * Throws an `InputError` if an option is wrong, or neither `client` nor `key` is given.
  */
 export function rateLimit<N extends string, R extends Request = Request, A extends unknown[] = []>(
   limiter: Limiter<N>,
@@ -40,7 +40,7 @@ export function rateLimit<N extends string, R extends Request = Request, A exten
 export interface ActionCall<A extends unknown[]> {
   /** The action's arguments. */
   readonly args: A;
-  /** The request's headers; empty where `requestHeaders` is not given. */
+  /** The request's headers; empty if `requestHeaders` is not given. */
   readonly headers: { get(name: string): string | null };
 }
 
@@ -72,7 +72,7 @@ export type ActionOptions<A extends unknown[], N extends string, D> = Options<
  * );
  * ```
  *
- * Throws an `InputError` where an option is wrong, or neither `client` nor `key` is given.
+ * Throws an `InputError` if an option is wrong, or neither `client` nor `key` is given.
  */
 export function rateLimitAction<N extends string, A extends unknown[], T, D = ActionRefusal>(
   limiter: Limiter<N>,
@@ -85,7 +85,7 @@ export function rateLimitAction<N extends string, A extends unknown[], T, D = Ac
   if (requestHeaders !== undefined && typeof requestHeaders !== "function")
     throw new InputError("requestHeaders", "the function headers of next/headers", requestHeaders);
   if (given.client !== undefined && requestHeaders === undefined)
-    throw new InputError("requestHeaders", "given beside `client`: the function headers of next/headers", undefined);
+    throw new InputError("requestHeaders", "given with `client`: the function headers of next/headers", undefined);
   const made = gate(limiter, given);
   const { denied } = given;
   return async (...args) => {
@@ -110,7 +110,7 @@ export function rateLimitAction<N extends string, A extends unknown[], T, D = Ac
   };
 }
 
-/** Throws where a limit would need the client's address and no header is named that has it. */
+/** Throws if a limit would need the client's address and no header is named that has it. */
 function checkAddressable<R, N extends string, D>(options: Options<R, N, D>): void {
   const { client, limits } = optionsOf(options);
   if (client?.trust !== undefined || client?.header !== undefined) return;

@@ -30,18 +30,18 @@ export interface NodeExchange<R> {
   readonly incoming: Incoming;
   /** The object that stands for the request wherever the gate is mounted. */
   readonly once: object | undefined;
-  /** Absent where the transport has none, as a WebSocket message. */
+  /** Absent if the transport has none, as a WebSocket message. */
   readonly response: NodeResponse | undefined;
   /** Where fields are set, if not on the response. */
   readonly target?: HeaderTarget;
-  /** `refuse` only throws, which the framework handles also where the response has begun. */
+  /** `refuse` only throws, which the framework handles even if the response has begun. */
   readonly throws?: boolean;
   attach(decision: RequestDecision): void;
   refuse(denial: Denial): Pending<unknown>;
 }
 
 /**
- * Decides on a request of `node:http`: resolves to whether it goes on, synchronously where everything is. An error of the
+ * Decides on a request of `node:http`: resolves to whether it goes on, synchronously if everything is. An error of the
  * user's functions comes out for the framework to handle.
  */
 export function limitExchange<R>(gate: Gate<R>, exchange: NodeExchange<R>): Pending<boolean> {
@@ -82,7 +82,7 @@ interface End {
 }
 
 /**
- * Calls the listener when the response was sent or its client left, also where that was before. It reads events and not
+ * Calls the listener when the response was sent or its client left, even if that was before. It reads events and not
  * `writableFinished`: the responses of tests (`app.inject`) and of AWS Lambda never set it, or never close.
  */
 export function ending(response: NodeResponse): (listener: (end: End) => void) => void {
@@ -134,7 +134,7 @@ export const errorOf = (thrown: unknown): unknown =>
     : new Error(`a function in the options of rateLimit threw ${show(thrown)}, which is no Error`, { cause: thrown });
 
 /**
- * Calls `next()` where the request goes on, and returns its result; calls `failed` with an error of the decision, but not
+ * Calls `next()` if the request goes on, and returns its result; calls `failed` with an error of the decision, but not
  * with one of `next`.
  */
 export function goOn(decide: () => Pending<boolean>, next: () => unknown, failed: (error: unknown) => void): unknown {

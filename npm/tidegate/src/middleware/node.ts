@@ -31,19 +31,19 @@ export type NodeOptions<
   W extends AnyResponse = ServerResponse,
 > = Options<R, N, NodeDenied<R, W>>;
 
-/** A request with its decision, which is absent where `skip` was true. */
+/** A request with its decision, which is absent if `skip` was true. */
 export type LimitedRequest<R extends AnyRequest = IncomingMessage> = R & { rateLimit: RequestDecision };
 
 /**
  * A listener that calls the limiter first. The decision is `request.rateLimit`; a denied request gets 429 with
- * `Retry-After` and a problem+json. Where a function in the options throws or rejects, the request gets 500 and the error
+ * `Retry-After` and a problem+json. If a function in the options throws or rejects, the request gets 500 and the error
  * goes to `onError`. It returns what the listener returns: Micro sends it, and `captureRejections` of Node.js reads it.
  *
  * ```ts
  * createServer(rateLimit(limits, { name: "api" }, (request, response) => response.end("hello"))).listen(3000);
  * ```
  *
- * Throws an `InputError` where an option is wrong.
+ * Throws an `InputError` if an option is wrong.
  */
 export function rateLimit<
   N extends string,
@@ -75,7 +75,7 @@ export function rateLimit<
  * polka().use(rateLimitMiddleware(limits, { name: "api" }));
  * ```
  *
- * Throws an `InputError` where an option is wrong.
+ * Throws an `InputError` if an option is wrong.
  */
 export function rateLimitMiddleware<
   N extends string,
@@ -98,7 +98,7 @@ export function rateLimitMiddleware<
 
 /**
  * Restify counts a request as in flight, and emits no `after`, until `next(false)`. In other frameworks that continues: a
- * request in a process that has loaded Restify has its methods too, but `timers` only where its server has received it.
+ * request in a process that has loaded Restify has its methods too, but `timers` only if its server has received it.
  */
 const isOfRestify = (request: object): boolean => "startHandlerTimer" in request && "timers" in request;
 

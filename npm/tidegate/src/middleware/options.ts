@@ -18,11 +18,11 @@ export type { RequestDecision } from "./request-decision.ts";
 /** How a request ended. */
 export interface Outcome<R> {
   readonly request: R;
-  /** The response's status; 499 where the client of a `fetch` handler left before there was one. */
+  /** The response's status; 499 if the client of a `fetch` handler left before there was one. */
   readonly status: number;
   /** The client left before the response was complete. */
   readonly aborted: boolean;
-  /** What the handler threw, where the framework reports it. */
+  /** What the handler threw, if the framework reports it. */
   readonly error?: unknown;
   /** What a server action of Next.js returned. */
   readonly result?: unknown;
@@ -33,7 +33,7 @@ export interface Outcome<R> {
 /** What the response to a denied request has. */
 export interface Denial {
   readonly decision: RequestDecision;
-  /** `statusCode` (default 429); 503 where the store failed; `never` (default 400) where no wait helps. */
+  /** `statusCode` (default 429); 503 if the store failed; `never` (default 400) if no wait helps. */
   readonly status: number;
   /** The rate-limit fields, which the adapter has already set. */
   readonly headers: Readonly<Record<string, string>>;
@@ -51,22 +51,21 @@ export interface GateOptions<R, D> {
   client?: ClientIpOptions | undefined;
   /** Requests that are not limited at all. */
   skip?: ((request: R) => Pending<boolean>) | undefined;
-  /** Decide and report, but never block and set no fields: to try a limit on real traffic. */
+  /** Decide and report, but deny nothing and set no fields: to try a limit on real traffic. */
   shadow?: boolean | undefined;
   /** Which fields the response gets, or `false` for none; default the IETF draft-11's, and `Retry-After`. */
   headers?: false | Omit<RateLimitHeaderOptions, "jitter"> | undefined;
-  /**
-   * What is added to `Retry-After`, so that clients do not return together: a fraction of the wait from 0 to 1 (default
-   * 0.5), at most 30 s; or `{ fraction, most }` with another bound in ms. Of a limit that all share it differs by the
-   * client's address.
+  /*   * What is added to `Retry-After`, so that clients do not return together: a fraction of the wait from 0 to 1 (default
+   * 0.5), at most 30 s; or `{ fraction, most }` with another bound in ms. If all clients share the limit, it differs by their
+   * addresses.
    */
   jitter?: number | Omit<JitterOptions, "key"> | undefined;
   /** The status of a denial that a wait helps: 400 to 599; default 429. */
   statusCode?: number | undefined;
-  /** The status of a denial that no wait helps: 400 (the default), 422, or 413 where the count is the size of the content. */
+  /** The status of a denial that no wait helps: 400 (the default), 422, or 413 if the count is the size of the content. */
   never?: 400 | 413 | 422 | undefined;
   /**
-   * The body of a denied request in place of the problem+json: a text, an object sent as JSON, or a function that returns
+   * The body of a denied request instead of the problem+json: a string, an object sent as JSON, or a function that returns
    * either.
    */
   message?:
@@ -74,29 +73,29 @@ export interface GateOptions<R, D> {
     | object
     | ((request: R, denial: Omit<Denial, "body" | "contentType">) => Pending<string | object>)
     | undefined;
-  /**
-   * Blocks a key that is denied again and again: `{ after: 5, for: ["1m", "10m", "1h"] }`. While it is blocked its denials
-   * do not count; `limits.unblock` ends it. No effect in shadow mode. It costs a call of the store for each denial.
+  /*   * Blocks a key that is denied repeatedly: `{ after: 5, for: ["1m", "10m", "1h"] }`. Denials during a block do not count;
+   * `limits.unblock` ends it. No effect in shadow mode. It costs one store call per denial.
    */
   block?: EscalatingBlock | undefined;
-  /**
-   * Answers a denied request in place of status and body; the fields are set. An error goes to the framework. Not called
-   * where the response has already begun: it ends then, and `onError` reports that.
+  /*   * Answers a denied request, instead of the default status and body; the fields are already set. An error goes to the
+   * framework. Not called if the response has already begun: the response is ended, and `onError` reports that.
    */
   denied?: D | undefined;
-  /**
-   * After the response: how many tokens the request was worth. The difference to what it took is given back or charged;
-   * `undefined` changes nothing. With several limits a number is the tokens of each; an object has them by the limits' names,
-   * and the others keep what they took: `{ tokens: 900 }`. `aborted` is true where the client left before the response was complete. Handlers of
-   * `fetch` and Next.js, and Hono, are settled when they have returned a response, except on @hono/node-server: return a
-   * promise of the tokens where its body is a stream.
+  /*   * Called after the response; returns how many tokens the request was worth. The difference is given back or charged;
+   * `undefined` changes nothing. With several limits, a number applies to each of them, and an object such as
+   * `{ tokens: 900 }` to those that it names. `aborted` is true if the client left before the response was complete. For `fetch`
+   * handlers, Next.js and Hono, except on @hono/node-server, it is called when the handler has returned a response: if its
+   * body is a stream, return a promise of the tokens.
    */
   settle?: ((outcome: Outcome<R>) => Pending<Worth>) | undefined;
   /** Give back the tokens of requests whose response has a status below 400, as for failed logins. Not with `settle`. */
   skipSuccessfulRequests?: boolean | undefined;
-  /** Give back the tokens of requests whose response has a status from 400 on, or that were aborted. Not with `settle`. */
+  /**
+   * Give back the tokens of requests whose response has a status of 400 or above, or that were aborted. Not with
+   * `settle`.
+   */
   skipFailedRequests?: boolean | undefined;
-  /** Called with every decision, also in shadow mode. An error fails the request. */
+  /** Called with every decision, even in shadow mode. An error fails the request. */
   onDecision?: ((decision: RequestDecision, request: R) => unknown) | undefined;
   /** Called with an error that no response can carry; default: the first one goes to `console.error`. */
   onError?: ((error: unknown) => unknown) | undefined;
@@ -135,7 +134,7 @@ const GATE: Readonly<Record<keyof GateOptions<never, never>, Check>> = {
   statusCode: integerFrom("an integer from 400 to 599", 400, 599),
   never: NEVER,
   message: {
-    expects: "a text, an object, or a function that returns one",
+    expects: "a string, an object, or a function that returns one",
     accepts: (message) => OBJECT.accepts(message) || typeof message === "string" || typeof message === "function",
   },
   block: {
@@ -156,7 +155,7 @@ export interface CheckedOptions<R>
   extends Readonly<Pick<GateOptions<R, unknown>, "skip" | "never" | "message" | "settle" | "onDecision" | "onError">> {
   readonly client: ClientIpOptions | undefined;
   readonly shadow: boolean;
-  /** Absent where the response gets no fields. */
+  /** Absent if the response gets no fields. */
   readonly headers: Omit<RateLimitHeaderOptions, "jitter"> | undefined;
   readonly jitter: Omit<JitterOptions, "key">;
   readonly statusCode: number;
@@ -172,7 +171,7 @@ export function checkGateOptions<R, N extends string, D>(options: Options<R, N, 
   if (known === SEVERAL) {
     for (const field of RULE_FIELDS) {
       const value = (options as unknown as Record<string, unknown>)[field];
-      if (value !== undefined) throw new InputError(field, "absent beside `limits`, whose rules have it", value);
+      if (value !== undefined) throw new InputError(field, "absent with `limits`, whose rules have it", value);
     }
   }
   checkTable("a middleware", options, known);
@@ -180,14 +179,14 @@ export function checkGateOptions<R, N extends string, D>(options: Options<R, N, 
   const { client, onDecision, onError } = options;
   if (headers !== false) checkHeaderOptions(headers);
   if (message !== undefined && denied !== undefined)
-    throw new InputError("message", "absent beside `denied`, which answers the request", message);
+    throw new InputError("message", "absent with `denied`, which answers the request", message);
   const spread = typeof jitter === "number" ? { fraction: jitter } : jitter;
   checkJitter({ ...spread, key: "" });
   const hooks = { client, skip, message, settle: settleOf(options), onDecision, onError };
   return { ...hooks, shadow, headers: headers === false ? undefined : headers, jitter: spread, statusCode, never };
 }
 
-/** `settle`, or what the two options with a name of their own stand for. */
+/** `settle`, or what the two options with their own name stand for. */
 function settleOf<R>({
   settle,
   skipSuccessfulRequests: successful = false,
@@ -195,7 +194,7 @@ function settleOf<R>({
 }: GateOptions<R, unknown>): GateOptions<R, unknown>["settle"] {
   if (!successful && !failed) return settle;
   const field = successful ? "skipSuccessfulRequests" : "skipFailedRequests";
-  if (settle !== undefined) throw new InputError(field, "absent beside `settle`, which has the same effect", true);
+  if (settle !== undefined) throw new InputError(field, "absent with `settle`, which has the same effect", true);
   return ({ status, aborted }) => ((aborted || status >= 400 ? failed : successful) ? 0 : undefined);
 }
 
@@ -208,14 +207,14 @@ export function checkMounted(limiter: unknown): void {
   throw notALimiter(limiter, isRequest ? itself : showInstead(limiter));
 }
 
-/** Throws where a middleware that wraps a handler has something else in its place. */
+/** Throws if a middleware that wraps a handler has something else in its place. */
 export function checkHandler(field: "handler" | "listener" | "action", handler: unknown): void {
   if (typeof handler === "function") return;
   const name = field === "action" ? "rateLimitAction" : "rateLimit";
   throw new InputError(field, `a function, after the options: ${name}(limits, options, ${field})`, handler);
 }
 
-/** Whether a route's settings name limits of their own. */
+/** Whether a route's settings name their own limits. */
 export const choosesLimits = (own: object): boolean => "name" in own || "limits" in own;
 
 /** A route's settings over the shared ones. A route that chooses its limits does not get the shared rule. */

@@ -3,7 +3,7 @@ import type { AllDecision, Decision } from "../limit/decision.ts";
 
 /**
  * The decision on a request. With several limits it is the binding one, and `decisions` has one for each: of denials the
- * one with the longest wait, otherwise the one with the fewest tokens left. A limit in shadow mode binds only where all are.
+ * one with the longest wait, otherwise the one with the fewest tokens left. A limit in shadow mode binds only if all are.
  */
 export interface RequestDecision extends Decision {
   /** One decision for each limit, in order. */

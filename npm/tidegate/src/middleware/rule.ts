@@ -36,7 +36,7 @@ export interface InlineRule<R> extends RuleOptions<R> {
 export interface NamedRule<R, N extends string> extends RuleOptions<R> {
   /** The limit's name; a function chooses one for each request, such as a plan's. */
   name: N | ((request: R) => Pending<N>);
-  /** A function that returns another limit for some requests, and `undefined` where the defined one holds. */
+  /** A function that returns another limit for some requests, and `undefined` if the defined one holds. */
   config?: ((request: R) => Pending<Config | undefined>) | undefined;
 }
 
@@ -91,7 +91,7 @@ function compileRule<R>(
     follow(keyOf(request, incoming), (key) =>
       follow(counted(request, incoming), (count) =>
         follow(nameOf(request), (name) => {
-          // Without the field where the limit has no key: the limiter refuses an undefined one.
+          // Without the field if the limit has no key: the limiter refuses an undefined one.
           if (!extras) return key === undefined ? { name, count } : { name, key, count };
           return follow(configOf(request), (config) => {
             if (config === undefined && names?.includes(name) === false) throw noConfig(name);

@@ -9,7 +9,7 @@ import type { Pending } from "../limit/pending.ts";
  * the request is not limited.
  */
 export interface Selection<R> {
-  /** The limiter that enforces the selected limits, where only one does. */
+  /** The limiter that enforces the selected limits, if only one does. */
   readonly limiter?: object | undefined;
   /**
    * `address` is the client's, by the middleware's `client` option. `shadow`: the middleware denies nothing, so no denial may
@@ -21,11 +21,14 @@ export interface Selection<R> {
     address: (incoming: Incoming) => string,
     shadow?: boolean,
   ): Pending<readonly LimitRequest<string>[]>;
-  /** Whether the limiter itself blocks keys that are denied again and again on this limit. */
+  /** Whether the limiter itself blocks keys that are denied repeatedly on this limit. */
   blocks?(request: LimitRequest<string>): boolean;
 }
 
-/** Throws where another limiter would ignore how the selected limits are enforced. One that is observed inherits from it. */
+/**
+ * Throws if this is another limiter, which would ignore how the selected limits are enforced. An observed one inherits
+ * from it.
+ */
 export function checkSelection(selection: Selection<never>, limiter: object): void {
   const { limiter: own } = selection;
   if (own === undefined || own === limiter || Object.prototype.isPrototypeOf.call(own, limiter)) return;

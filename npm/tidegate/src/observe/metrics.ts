@@ -40,7 +40,7 @@ const OPTIONS = {
 /** Bounds of the waits' buckets, in s. The SDK's own are meant for ms: the first of them would end at 5 s. */
 const WAITS = [0.1, 1, 5, 10, 60, 300, 3600, 86_400];
 
-/** Names of limits with a series of their own; any further ones count together as `other`. */
+/** Names of limits with their own series; any further ones count together as `other`. */
 const MOST_NAMES = 100;
 
 function checkMeter(meter: unknown): void {
@@ -72,7 +72,7 @@ function outcomeOf({ ok, shadow, reserved, reason }: Decision): string {
  * const limits = observe(defineLimits({ … }), metrics(api.getMeter("tidegate")));
  * ```
  *
- * Throws an `InputError` where `meter` is no meter, or `store` counts no evictions.
+ * Throws an `InputError` if `meter` is not a meter, or `store` counts no evictions.
  */
 export function metrics(meter: MeterLike, options: MetricsOptions = {}): Observer {
   checkMeter(meter);

@@ -48,7 +48,7 @@ export interface DecisionChannel {
  * const limits = observe(defineLimits({ … }), publish(channel("tidegate:decision")));
  * ```
  *
- * Throws an `InputError` where `channel` is no channel.
+ * Throws an `InputError` if `channel` is not a channel.
  */
 export function publish(channel: DecisionChannel): Observer {
   if (typeof (channel as Partial<DecisionChannel> | null | undefined)?.publish !== "function") {
@@ -70,7 +70,7 @@ export function publish(channel: DecisionChannel): Observer {
  * });
  * ```
  *
- * Throws an `InputError` where an observer is no function.
+ * Throws an `InputError` if an observer is not a function.
  */
 export function observe<L extends Limiter>(limiter: L, ...observers: readonly [Observer, ...Observer[]]): L {
   checkLimiter(limiter, "limit");

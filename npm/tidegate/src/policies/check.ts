@@ -26,7 +26,7 @@ export class PolicyError extends InputError {
 
 let loaded = false;
 
-/** The document of a text and its repeated fields, or the one mistake that the text is no JSON. */
+/** The document of a JSON text and its repeated fields, or the one mistake that the text is not JSON. */
 function parse(written: string): { value: unknown; twice: ReturnType<typeof repeated>; problem?: PolicyProblem } {
   // Editors on Windows write a byte order mark, which RFC 8259 lets readers ignore.
   const text = written.replace(/^\uFEFF/, "");
@@ -44,7 +44,7 @@ const wrong = (expected: string, got: string): PolicyProblem => ({
   message: `\`document\` must be ${expected}; got ${got}`,
 });
 
-/** What is no document, and would be reported as one without rules: the bytes of a file, or a promise. */
+/** What is not a document, and would be reported as one without rules: the bytes of a file, or a promise. */
 function mistaken(document: unknown): PolicyProblem | undefined {
   const expected = "an object, or the JSON text of one";
   if (ArrayBuffer.isView(document)) return wrong(expected, 'bytes; read the file as text: readFileSync(path, "utf8")');
@@ -62,8 +62,8 @@ export function examine(document: unknown): Checked {
 }
 
 /**
- * The mistakes of a document, or of its JSON text; empty where it is valid. The first 1000 are listed; beyond that, one
- * further problem has their number. Only a text can show repeated fields: a parsed object has lost them.
+ * The mistakes of a document, or of its JSON text; empty if it is valid. The first 1000 are listed; beyond that, one
+ * further problem has their number. Only a text can have repeated fields: a parsed object has lost them.
  *
  * ```ts
  * for (const { path, message } of checkPolicies(readFileSync("policy.json", "utf8"))) console.error(path, message);

@@ -31,11 +31,11 @@ export type AlgorithmConfig = TierConfig & {
   start?: Start | Duration;
   /** Rows that share the limit: 1 to 65,536; default 1. */
   shards?: number;
-  /** Where the cost is, in place of the rule's `cost`: `fixed_cost`, or what the client states, else `default_cost`. */
+  /** Where the cost is, instead of the rule's `cost`: `fixed_cost`, or what the client states, else `default_cost`. */
   cost_source?: "fixed" | `header:${string}` | `query:${string}`;
   /** Tokens of a request: above 0; default 1. */
   fixed_cost?: number;
-  /** Tokens where the client states no valid cost: above 0; default 1. */
+  /** Tokens if the client states no valid cost: above 0; default 1. */
   default_cost?: number;
 };
 
@@ -45,9 +45,9 @@ export type RuleCost =
   | {
       /** Where the client states it. `"fixed"`: every request costs `default`. */
       source: "fixed" | `header:${string}` | `query:${string}`;
-      /** Tokens where no valid cost is stated; default 1. */
+      /** Tokens if no valid cost is stated; default 1. */
       default?: number;
-      /** The least cost: 0 to `default`; default 1, or `default` where that is less. */
+      /** The least cost: 0 to `default`; default 1, or `default` if that is less. */
       min?: number;
       /** The highest cost; default the most that the limit ever grants. */
       max?: number;
@@ -70,7 +70,7 @@ export interface PolicyRule {
   match?: Readonly<Partial<Record<DescriptorText, string | number | boolean>>>;
   /** Tokens of a request; default 1. */
   cost?: RuleCost;
-  /** Limits by plan in place of the rule's, on the same state: a client that changes plans keeps it. */
+  /** Limits by plan instead of the rule's, on the same state: a client that changes plans keeps it. */
   tiers?: { by: DescriptorText; settings: Readonly<Record<string, TierConfig>> };
   /** Whether tokens may be owed, up to `maxReserved`. */
   reserve?: boolean;
@@ -91,7 +91,7 @@ export interface PolicyDocument {
   $schema?: string;
   /** 1 to 100. All that match a request apply, in one decision. */
   rules: readonly PolicyRule[];
-  /** Applies where no rule matches. Without one, such a request is not limited. */
+  /** Applies if no rule matches. Without one, such a request is not limited. */
   fallback_limit?: Omit<PolicyRule, "name" | "match"> & { name?: string };
 }
 

@@ -59,7 +59,7 @@ export function shadowed(decision: Decision): Decision {
 const silent = (options: LimitOptions): LimitOptions =>
   options.throws === true ? { ...options, throws: false } : options;
 
-/** The decision where every limit is in shadow mode. */
+/** The decision if every limit is in shadow mode. */
 const NONE_ENFORCED: AllDecision = { ok: true, retryAt: undefined, retryAfter: undefined, decisions: [] };
 
 /** A request of its own, with the fields of a prototype, too. */
@@ -108,7 +108,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
   }
 
   /**
-   * Enforced limits are taken all or nothing. Then each limit in shadow mode is taken by itself, or only checked where the
+   * Enforced limits are taken all or nothing. Then each limit in shadow mode is taken by itself, or only checked if the
    * request is denied: as if it were the next one to be enforced.
    */
   #several(op: "take" | "check", requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {

@@ -7,7 +7,7 @@ import { checkRules, type KeyValues, policyTarget, type Rules } from "./target.t
 export interface PolicyKeys {
   /** The rules in force without tiers: the numbers of a key's tier are in its requests alone. */
   readonly names: readonly string[];
-  /** The limiter's options for a key's text. Throws an `InputError` where it is none of the rule's. */
+  /** The limiter's options for a key's text. Throws an `InputError` if it is none of the rule's. */
   target(name: string, text: string | undefined): { readonly key?: string; readonly config: Config };
   /** The text of a limiter's key: the value of a rule's only `limit_keys`; of several, an array in JSON. */
   text(name: string, key: string): string;
@@ -15,7 +15,7 @@ export interface PolicyKeys {
 
 const HASHED = /^sha256:[\da-f]{64}$/;
 
-/** The values of a key that `policyKey` made; `undefined` where it is hashed, or none of its. */
+/** The values of a key that `policyKey` made; `undefined` if it is hashed, or none of its. */
 function valuesOf(key: string): (string | null)[] | undefined {
   const values: (string | null)[] = [];
   let at = 0;
@@ -34,7 +34,7 @@ function valuesOf(key: string): (string | null)[] | undefined {
   return values;
 }
 
-/** The values that a text has as an array in JSON. */
+/** The values that a string has as an array in JSON. */
 function arrayIn(text: string): readonly (string | null)[] | undefined {
   if (!text.startsWith("[")) return undefined;
   try {

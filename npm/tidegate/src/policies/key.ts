@@ -11,7 +11,7 @@ import { boundedKey } from "../http/key.ts";
  * policies.limiter.reset("api", { key: policyKey("acme", undefined), config: policies.configOf("api") });
  * ```
  *
- * Throws an `InputError` where a part is neither a string nor `undefined`.
+ * Throws an `InputError` if a part is neither a string nor `undefined`.
  */
 export function policyKey(...parts: readonly (string | undefined)[]): string | undefined {
   if (parts.length === 0) return undefined;

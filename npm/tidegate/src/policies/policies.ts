@@ -20,7 +20,7 @@ import { type CompiledRule, compileRule } from "./rule.ts";
 export interface PoliciesOptions<R, S extends Store> extends LimiterOptions<S> {
   /**
    * Returns the claims of a request's verified token, such as `(request) => request.auth`; `undefined` without one. Required
-   * where the document reads `jwt:`. Tokens are not decoded or verified here.
+   * if the document reads `jwt:`. Tokens are not decoded or verified here.
    */
   claims?: ((request: R) => Pending<object | null | undefined>) | undefined;
 }
@@ -82,19 +82,19 @@ export class Policies<R, S extends Store> implements Selection<R> {
   }
 
   /**
-   * The config of a rule in force, or of its tier of that name; `policyTarget` adds the key. Throws an `InputError` where
+   * The config of a rule in force, or of its tier of that name; `policyTarget` adds the key. Throws an `InputError` if
    * there is no such rule.
    */
   configOf(name: string, tier?: string): Config {
     return this.#rule(name).config(tier);
   }
 
-  /** The `limit_keys` of a rule in force, such as `["ip:address"]`. Throws an `InputError` where there is no such rule. */
+  /** The `limit_keys` of a rule in force, such as `["ip:address"]`. Throws an `InputError` if there is no such rule. */
   limitKeysOf(name: string): readonly string[] {
     return this.#rule(name).limitKeys;
   }
 
-  /** Whether a rule in force is in shadow mode. Throws an `InputError` where there is no such rule. */
+  /** Whether a rule in force is in shadow mode. Throws an `InputError` if there is no such rule. */
   isShadow(name: string): boolean {
     return this.#rule(name).shadow;
   }
@@ -102,7 +102,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
   /**
    * Puts a rule into shadow mode, so that it denies no request, or enforces it: in this process, from the next request on, until
    * {@link reload} or the process ends. What the rule takes stays the same, so its keys keep their state. Throws an `InputError`
-   * where there is no such rule, or `shadow` is no boolean.
+   * if there is no such rule, or `shadow` is not a boolean.
    *
    * ```ts
    * policies.setShadow("api", true); // lets all clients through; the metrics count what it would have denied
@@ -119,7 +119,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
   /**
    * Replaces the document, from the next request on. A document with mistakes throws a {@link PolicyError}, and the old one
    * stays in force. State is stored by the rule's name and key, so limits keep it: a lowered capacity caps it, a raised one
-   * fills at the new rate. On stores where each shard is a row of its own, limits with another `shards` start full.
+   * fills at the new rate. On stores where each shard is its own row, limits with another `shards` start full.
    */
   reload(document: string | PolicyDocument | object): void {
     this.#rules = this.#read(document);
@@ -147,7 +147,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
   }
 
   /**
-   * Takes the tokens of all rules that match a request, all or nothing; `undefined` where no rule matches. For hosts without
+   * Takes the tokens of all rules that match a request, all or nothing; `undefined` if no rule matches. For hosts without
    * a middleware, which does the same.
    *
    * ```ts
@@ -163,7 +163,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
       if (typeof address === "string") return address;
       throw new InputError(
         "address",
-        "given where the document reads ip:address, such as the result of clientIp",
+        "given if the document reads ip:address, such as the result of clientIp",
         address,
       );
     };
@@ -171,7 +171,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
     return taken.length === 0 ? undefined : this.limiter.limitAll(taken);
   }
 
-  /** The names of a rule's tiers. Throws an `InputError` where there is no such rule. */
+  /** The names of a rule's tiers. Throws an `InputError` if there is no such rule. */
   tiersOf(name: string): readonly string[] {
     return this.#rule(name).tiers;
   }
@@ -213,7 +213,7 @@ function select(
 ): readonly LimitRequest<string>[] {
   // A promise has no claims: all clients would be taken for ones without a token.
   if (claims !== undefined && claims !== null && (typeof claims !== "object" || isPromise(claims))) {
-    const rule = "an object, or undefined where there is no token";
+    const rule = "an object, or undefined if there is no token";
     throw new InputError("claims", rule, claims, typeof claims === "object" ? showObject(claims) : undefined);
   }
   const parts = { incoming, claims: claims ?? undefined, address, shadow };
@@ -232,7 +232,7 @@ function select(
 
 /**
  * Limits from a document, as an object or as JSON text. All rules that match a request apply in one decision, all or
- * nothing; where none matches, or only rules with `shadow: true`, the `fallback_limit` applies, and without one the request
+ * nothing; if none matches, or only rules with `shadow: true`, the `fallback_limit` applies, and without one the request
  * is not limited.
  *
  * ```ts
@@ -247,12 +247,12 @@ function select(
  * true`, and `shadow` with what it decided; no response has fields of it. `block` and `onStoreError` are those of a middleware
  * and of `defineLimits`, for one rule.
  *
- * An absent part of a key counts as a value of its own, so that leaving a header out does not evade a limit. A repeated
+ * An absent part of a key counts as its own value, so that leaving a header out does not evade a limit. A repeated
  * parameter counts as absent; of its values each matches, and the largest cost counts. So does a header that is an array;
  * hosts join a repeated one by commas. A stated cost that is absent or no plain decimal number takes the default; any
  * other is clamped to `min` and `max`.
  *
- * Throws a {@link PolicyError} with every mistake of the document, and an `InputError` where it reads `jwt:` and no
+ * Throws a {@link PolicyError} with every mistake of the document, and an `InputError` if it reads `jwt:` and no
  * `claims` are given.
  */
 export function definePolicies<R = unknown, S extends Store = MemoryStore>(

@@ -29,7 +29,7 @@ function claimOf(name: string): (parts: RequestParts) => string | undefined {
   };
 }
 
-/** What a request has at this place: several texts where a parameter is repeated, or a header whose texts the host lists. */
+/** What a request has at this place: several texts if a parameter is repeated, or a header whose texts the host lists. */
 function values({ source, name }: Descriptor): (parts: RequestParts) => readonly (string | undefined)[] {
   if (source === "ip") return ({ address }) => [address()];
   if (source === "jwt") {
@@ -40,7 +40,7 @@ function values({ source, name }: Descriptor): (parts: RequestParts) => readonly
   return ({ incoming }) => read(name, incoming);
 }
 
-/** The text at this place; `undefined` where it is repeated: handlers read the first or the last, and a client may add any. */
+/** The text at this place; `undefined` if it is repeated: handlers read the first or the last, and a client may add any. */
 function reader(at: Descriptor): (parts: RequestParts) => string | undefined {
   const read = values(at);
   return (parts) => {
@@ -92,7 +92,7 @@ export interface CompiledRule {
   inShadow(shadow: boolean): CompiledRule;
   /** The limit's config, or the tier's if it exists. */
   config(tier?: string): Config;
-  /** The limiter's request for a request of HTTP; `undefined` where the rule does not match. */
+  /** The limiter's request for a request of HTTP; `undefined` if the rule does not match. */
   requestOf(parts: RequestParts): LimitRequest<string> | undefined;
 }
 

@@ -13,9 +13,9 @@ export type KeyValues = string | readonly (string | null)[];
 /** One key of a rule, by the values of its `limit_keys`. */
 export interface PolicyTarget {
   readonly name: string;
-  /** Left out where the rule's `limit_keys` are empty. */
+  /** Left out if the rule's `limit_keys` are empty. */
   readonly key?: KeyValues | undefined;
-  /** The tier whose numbers apply; without one, or where the rule has no such tier, the rule's own. */
+  /** The tier whose numbers apply; without one, or if the rule has no such tier, the rule's own. */
   readonly tier?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface Rules {
   configOf(name: string, tier?: string): Config;
 }
 
-/** Throws an `InputError` where it is no policies. */
+/** Throws an `InputError` if it is not policies. */
 export function checkRules(policies: Rules): void {
   if (typeof policies?.configOf === "function" && typeof policies.limitKeysOf === "function") return;
   throw new InputError("policies", "what definePolicies returns", policies);
@@ -59,7 +59,7 @@ export function keyOfValues(
 
 /** An address as requests have it; another text, such as `unknown` or a network, as it is. */
 function keyOfAddress(text: string): string {
-  // With the port each connection would have a limit of its own.
+  // With the port each connection would have its own limit.
   if (withoutPort(text) !== text) throw new InputError("key", "an address without port and brackets", text);
   return addressKey(text) ?? text;
 }
@@ -72,7 +72,7 @@ function keyOfAddress(text: string): string {
  * await policies.limiter.block(name, { ...target, for: "15m" });
  * ```
  *
- * Throws an `InputError` where no rule has this name, or the values are not those of its `limit_keys`.
+ * Throws an `InputError` if no rule has this name, or the values are not those of its `limit_keys`.
  */
 export function policyTarget(
   policies: Rules,

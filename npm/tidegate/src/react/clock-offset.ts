@@ -15,7 +15,7 @@ const GOOD_ENOUGH_MS = 25;
  */
 export class ClockOffset {
   #offset: number | undefined;
-  /** Most that the offset was off by, in ms, when it was measured; infinite where no round trip has measured it. */
+  /** Most that the offset was off by, in ms, when it was measured; infinite if no round trip has measured it. */
   #error = Infinity;
   #measuredAt = 0;
   /** Requests that measured it since the start, or since the last jump. */

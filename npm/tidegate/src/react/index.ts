@@ -24,7 +24,7 @@ export interface UseRateLimitOptions {
   count?: number | undefined;
   /** Whether the request may be granted ahead of time. */
   reserve?: boolean | undefined;
-  /** How often `retryAfter` and `value` change: ms from 10 to 3,600,000, or a text such as `"5s"`; default 1000. */
+  /** How often `retryAfter` and `value` change: ms from 10 to 3,600,000, or a string such as `"5s"`; default 1000. */
   tick?: Duration | undefined;
   /** The state that the server had when it rendered: shown by the first render of server and browser, until newer state arrives. A later one, such as after a server action, counts too. */
   initial?: ServerState | undefined;
@@ -32,9 +32,9 @@ export interface UseRateLimitOptions {
 
 /** What {@link RateLimit.check} returns: the decision of the server's limiter, with times on this machine's clock. */
 export interface Checked {
-  /** Granted: now, or where reserved, at `retryAt`. */
+  /** Granted: now, or if reserved, at `retryAt`. */
   readonly ok: boolean;
-  /** Tokens after the request; where it is denied, tokens now. */
+  /** Tokens after the request; if it is denied, tokens now. */
   readonly value: number;
   /** The same in whole tokens, at least 0. */
   readonly remaining: number;
@@ -49,7 +49,7 @@ export interface Checked {
  * functions work apart from it, and are no methods, which `unbound-method` of typescript-eslint would refuse to take out.
  */
 export interface RateLimit extends View {
-  /** The decision on a request for so many tokens now; `undefined` until the server has sent the limit's state. */
+  /** The decision on a request for this many tokens now; `undefined` until the server has sent the limit's state. */
   readonly check: (wish?: { count?: number | undefined; reserve?: boolean | undefined }) => Checked | undefined;
   /** Takes the state from a response of the server: a decision, or the result of `getValue` with `now`. */
   readonly learn: (learned: Learned) => void;
@@ -86,7 +86,7 @@ const OPTIONS: Readonly<Record<keyof UseRateLimitOptions, Check>> = {
  * return <button disabled={ok === false} onClick={send}>{ok === false ? `Send (${(retryAfter ?? 0) / 1000} s)` : "Send"}</button>;
  * ```
  *
- * It shows, and does not decide: the server's limiter does that. Throws an `InputError` where an option is wrong.
+ * It shows, and does not decide: the server's limiter does that. Throws an `InputError` if an option is wrong.
  */
 export function useRateLimit(name: string, options: UseRateLimitOptions): RateLimit {
   checkTable("useRateLimit", options, OPTIONS, "an object with from");
@@ -98,7 +98,7 @@ export function useRateLimit(name: string, options: UseRateLimitOptions): RateLi
   check("from", made.changes > MOST_CHANGES ? {} : from, FROM);
   const tick = msOf(options.tick ?? 1000);
   const wish: Wish = { count, reserve };
-  // `initial` is new at every render where it was written in place; the first one is what both sides rendered, and the
+  // `initial` is new at every render if it was written in place; the first one is what both sides rendered, and the
   // effect takes later ones.
   // biome-ignore lint/correctness/useExhaustiveDependencies: see above; and a wish is its two fields.
   const [observer, rest] = useMemo(

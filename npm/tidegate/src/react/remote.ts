@@ -82,7 +82,7 @@ export class RemoteLimits {
     this.#notify(entry);
   }
 
-  /** Loads the state. Where a request is already in flight, another one follows it, as the first may be too early. Never rejects. */
+  /** Loads the state. If a request is already in flight, another one follows it, as the first may be too early. Never rejects. */
   refresh(name: string): Promise<void> {
     const entry = this.#entry(name);
     entry.again = true;
@@ -126,7 +126,7 @@ export class RemoteLimits {
       left--;
       const sentAt = performance.now();
       try {
-        // Asynchronous even where `load` throws, so that `running` is set before it is cleared.
+        // Asynchronous even if `load` throws, so that `running` is set before it is cleared.
         const state = await (async () => this.#load(name))();
         this.#take(entry, state);
         // Across a jump the round trip measures nothing: another one follows.

@@ -62,13 +62,13 @@ export class ViewObserver {
     };
   };
 
-  /** After a render, with the state that a server rendered. Where it read fields that no render before it did, the timer is for these too. */
+  /** After a render, with the state that a server rendered. If it read fields that no render before it did, the timer is for these too. */
   rendered(initial?: ServerState): void {
     this.#learn(initial);
     if (this.#fields.size !== this.#known) this.#update();
   }
 
-  /** Not where newer state arrived: one that is older by minutes would count as a server's whose clock was set back. */
+  /** Not if newer state arrived: one that is older by minutes would count as a server's whose clock was set back. */
   #learn(initial: ServerState | undefined): void {
     const { from, name } = this.#watched;
     if (initial !== undefined && initial.now > (from.state(name)?.now ?? -1)) from.learn(name, initial);

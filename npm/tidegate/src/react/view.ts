@@ -13,7 +13,7 @@ export interface View {
   readonly remaining: number | undefined;
   /**
    * Epoch ms on this machine's clock: denied, from when the request is granted; reserved, from when it is paid for.
-   * `undefined` where it is granted now, or never will be.
+   * `undefined` if it is granted now, or never will be.
    */
   readonly retryAt: number | undefined;
   /** The wait until then in ms, rounded up to a whole `tick`. Reading it renders every `tick`. */
@@ -67,7 +67,7 @@ export function viewAt(
   return { ok, value, remaining, retryAt: here(retryAt), retryAfter, error };
 }
 
-/** The next instant of the server's clock at which one of these fields changes; infinite where none does. */
+/** The next instant of the server's clock at which one of these fields changes; infinite if none does. */
 export function nextChange(
   now: number,
   state: ServerState | undefined,

@@ -25,7 +25,7 @@ import { idsOf } from "./failure.ts";
 const tooLong = (key: string | undefined): InputError =>
   new InputError("key", KEY_EXPECTS, key, `${new TextEncoder().encode(key).length} bytes`);
 
-/** Room for the answers to so many calls. */
+/** Room for the answers to this many calls. */
 const answersTo = (calls: number): Float64Array =>
   new Float64Array(new ArrayBuffer(calls * NUMBERS * Float64Array.BYTES_PER_ELEMENT));
 

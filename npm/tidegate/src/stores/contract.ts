@@ -17,12 +17,14 @@ export interface Call extends Operation {
   readonly key: string | undefined;
 }
 
-/** When a call is no longer waited for. Only stores with promises get one, from a limiter. */
+/** When the caller stops waiting. A limiter passes it to stores with promises. */
 export type Deadline =
   | {
-      /** `performance.now()`, ms. The limiter moves it where this process did not run at that time, and waits longer. */
+      /**
+       * `performance.now()`, ms. If this process did not run at that time, the limiter moves it and waits longer.
+       */
       at: number;
-      /** Why the call is late, as far as the store knows: the limiter's error at the deadline, in place of "no answer". */
+      /** Why the call is late, as far as the store knows: the limiter's error at the deadline, instead of "no answer". */
       why?: Error | undefined;
       /** Whether the store has replied to a part of the call, and so works: late, the call is no failure of it. */
       answered?: boolean | undefined;
@@ -35,7 +37,7 @@ interface StoreOf<Async extends boolean> {
   /** Whether its calls, and therefore the limiter's, return synchronously. */
   readonly sync: Async extends true ? false : true;
   /**
-   * One atomic step on one limit. `now` is epoch ms; where it is absent, the store's own clock decides. A call that
+   * One atomic step on one limit. `now` is epoch ms; if it is absent, the store's own clock decides. A call that
    * waits in a queue of the store must not be sent once `deadline` has passed: its caller no longer waits.
    */
   decide(call: Call, now: number | undefined, deadline?: Deadline): Async extends true ? Promise<Decision> : Decision;
@@ -48,7 +50,7 @@ interface StoreOf<Async extends boolean> {
     now: number | undefined,
     deadline?: Deadline,
   ): Async extends true ? Promise<AllDecision> : AllDecision;
-  /** Forgets the limit on this key, every shard of it. */
+  /** Deletes the state of this limit and key, of every shard. */
   reset(limit: Limit, key: string | undefined, deadline?: Deadline): Async extends true ? Promise<void> : void;
   /** The limit's two numbers at `now`, of all its shards together. */
   getValue(
@@ -68,39 +70,34 @@ export interface AsyncStore extends StoreOf<true> {
    * of your own needs it only in bundles for browsers and React Native, which contain it only through the store.
    */
   readonly layers?: object | undefined;
-  /**
-   * Its calls are part of a transaction of the host's: they have no deadline and no `onStoreError`. An error rejects, so
-   * that the transaction is rolled back or run again.
+  /*   * Its calls are part of the host's transaction: they have no deadline and no `onStoreError`. An error rejects, so that the
+   * transaction is rolled back or run again.
    */
   readonly inTransaction?: true;
-  /** The error of a denial where a call has `throws: true`, for hosts that send errors of their own kind to clients. */
+  /** The error of a denial if a call has `throws: true`, for hosts that send their own kind of error to clients. */
   denied?(limit: string, decision: Decision): RateLimitError;
   /**
    * How this process takes tokens ahead, to decide without the store: `true` or the settings. Limits of several shards
    * cannot be leased.
    */
   readonly lease?: boolean | LeaseOptions | undefined;
-  /**
-   * The node that serves this limit and key, such as a master of a cluster, for the limiter's breakers: a node that fails
-   * does not keep calls from the others. Absent, the store is one node. Called for each call, so it must be quick, and its
-   * names few.
+  /*   * The node that serves this limit and key, such as a master of a cluster. The limiter has a breaker for each node, so a node
+   * that fails does not affect calls on the others. Without this function the store is one node. It is called for each call,
+   * so it must be fast, and return few different names.
    */
   nodeOf?(limit: Limit, key: string | undefined): string | undefined;
-  /**
-   * The decision that needs no call on the store, such as a denial that it remembers; otherwise `undefined`. It is no sign
-   * that the store works, so a limiter's breaker does not count it.
+  /*   * A decision without a call to the database, such as a cached denial; `undefined` if there is none. It does not show that the
+   * store works, so the limiter's breaker does not count it.
    */
   recall?(call: Call, now: number | undefined): Decision | undefined;
-  /**
-   * Ends when the store's client has connected for the first time, or has failed to; absent where it is connected. A
-   * limiter's calls wait for it until 2 s after the first of them, which do not count as their `timeout`.
+  /*   * Settles when the store's client has connected for the first time, or has failed to; absent if it is connected. Calls of a
+   * limiter wait up to 2 s for it, which does not count as their `timeout`.
    */
   readonly connecting?: Promise<unknown> | undefined;
-  /**
-   * Keeps the host alive until some work ends that no caller waits for, such as a Worker's `waitUntil`. A limiter passes each
-   * of its calls, which a caller no longer waits for after its deadline.
+  /*   * Keeps the host alive until work ends that no caller waits for, such as a Worker's `waitUntil`. The limiter passes each call
+   * to it, because callers stop waiting at the deadline.
    */
   readonly during?: ((work: Promise<unknown>) => void) | undefined;
 }
-/** Where state lives. It applies; it never decides. */
+/** Where state is stored. */
 export type Store = SyncStore | AsyncStore;

@@ -80,7 +80,7 @@ export function stateTable<Text, Num, Table>(
   return defineTable(fields).index("id", ["id"]).index("dropAt", ["dropAt"]);
 }
 
-/** Returns `db` by shape and the table's name; throws where one of them is wrong. */
+/** Returns `db` by shape and the table's name; throws if one of them is wrong. */
 function checked(db: ConvexDatabase, options: ConvexOptions, name: string): { database: Database; table: string } {
   if (typeof db !== "object" || db === null || typeof db.query !== "function") {
     throw new InputError("db", "a database, such as a mutation's ctx.db", db, showInstead(db));
@@ -98,7 +98,7 @@ function checked(db: ConvexDatabase, options: ConvexOptions, name: string): { da
  * export const cleanUp = internalMutation((ctx) => purge(ctx.db));
  * ```
  *
- * Throws an `InputError` where an argument is wrong.
+ * Throws an `InputError` if an argument is wrong.
  */
 export async function purge(db: ConvexDatabase, options: ConvexOptions = {}): Promise<number> {
   const { database, table } = checked(db, options, "purge");
@@ -124,11 +124,11 @@ export async function purge(db: ConvexDatabase, options: ConvexOptions = {}): Pr
  *
  * Calls return promises: await each before the mutation returns. In a query, `check` and `getValue` work. With
  * `throws: true` a denial is a `ConvexError` whose `data` is `{ kind: "RateLimited", name, retryAt, retryAfter }`; it is a
- * `RateLimitError` too. Calls on one limit and key run one after another where they are on the same `ctx.db` object: pass
+ * `RateLimitError` too. Calls on one limit and key run one after another if they are on the same `ctx.db` object: pass
  * that one to each limiter of a mutation. Parallel calls on different objects may insert several rows under one identity.
  * These are read as one state that lacks what all of them lack; the next write or `reset` deletes the others. Calls have no
  * deadline and no `onStoreError`: an error of the database rejects as a `StoreError`, and the mutation is rolled back.
- * Throws an `InputError` where an argument is wrong.
+ * Throws an `InputError` if an argument is wrong.
  */
 export function convex(db: ConvexDatabase, options: ConvexOptions = {}): AsyncStore {
   const { database, table } = checked(db, options, NAME);

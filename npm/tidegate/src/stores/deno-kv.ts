@@ -64,7 +64,7 @@ const EXPIRY_MOST = 315_360_000_000;
  * A state is 16 bytes under `[prefix, identity]` and expires a minute after it is full. Concurrent calls of this process
  * on a key share one step. A step that lost against another process is repeated, and so is one on a locked file. A call
  * may touch at most 100 states (a limit has one for each shard): more reject with an `InputError`, before anything is
- * read. Calls reject with a `StoreError` where the database fails. Throws an `InputError` where an argument is wrong.
+ * read. Calls reject with a `StoreError` if the database fails. Throws an `InputError` if an argument is wrong.
  */
 export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
   if (typeof kv !== "object" || kv === null || typeof kv.get !== "function" || typeof kv.atomic !== "function") {

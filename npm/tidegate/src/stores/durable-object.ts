@@ -33,7 +33,7 @@ export type { ObjectContext, ObjectNamespace, ObjectStorage } from "./durable-ob
 /** Settings of {@link durableObject}. */
 export interface DurableObjectOptions {
   /**
-   * Names the object that holds a limit's key: by default each limit and key has an object of its own. With
+   * Names the object that holds a limit's key: by default each limit and key has its own object. With
    * one name for all limits of a tenant, `limitAll` is atomic among them; an object handles some hundred calls per second.
    * A limit of several shards has an object for each of them, so that a hot key is spread. A function that leaves `shard`
    * out of the name keeps them together.
@@ -48,7 +48,7 @@ export interface DurableObjectOptions {
 
 const OPTIONS = { object: functionThat("a function that names the object of a limit and key"), lease: ANY };
 
-/** Requires the RPC of Workers, where the runtime reports whether it is on. */
+/** Requires the RPC of Workers, if the runtime reports whether it is on. */
 function checkRpc(): void {
   const { Cloudflare } = globalThis as { Cloudflare?: { compatibilityFlags?: { rpc?: boolean } } };
   if (Cloudflare?.compatibilityFlags?.rpc !== false) return;
@@ -78,8 +78,8 @@ function checkRpc(): void {
  * ```
  *
  * `limitAll` and `checkAll` on limits of more than one object reject with an `InputError`, before anything is taken.
- * An error of an object is a `StoreError`. Throws an `InputError` where the namespace or an option is
- * wrong, and where the Worker's `compatibility_date` is before 2024-04-03.
+ * An error of an object is a `StoreError`. Throws an `InputError` if the namespace or an option is
+ * wrong, and if the Worker's `compatibility_date` is before 2024-04-03.
  */
 export function durableObject(namespace: ObjectNamespace, options: DurableObjectOptions = {}): AsyncStore {
   if (typeof (namespace as ObjectNamespace | null | undefined)?.idFromName !== "function") {
@@ -108,18 +108,18 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   /** Whether the objects of this namespace have no binding to call each other by. */
   let alone = false;
 
-  /** The objects of the shards of a limit and key, where they have objects of their own. */
+  /** The objects of the shards of a limit and key, if they have their own objects. */
   function objectsOf(limit: Limit, key: string | undefined): string[] | undefined {
     if (limit.policy.shards === 1 || objectOf(limit, key, 0) === objectOf(limit, key, 1)) return undefined;
     return shardsOf(limit).map((shard) => objectOf(limit, key, shard));
   }
 
-  /** The object of a limit and key; of all its shards, where they are together. */
+  /** The object of a limit and key; of all its shards, if they are together. */
   function placeOf(limit: Limit, key: string | undefined): string {
     return objectOf(limit, key, limit.policy.shards > 1 ? 0 : undefined);
   }
 
-  /** One call on one limit: one request to an object. Where shards are apart, that object calls the others. */
+  /** One call on one limit: one request to an object. If shards are apart, that object calls the others. */
   async function run(
     operation: "decide" | "reset" | "getValue",
     call: Call,

@@ -37,7 +37,7 @@ export interface DynamoDbOptions {
 }
 
 type Client = Pick<DynamoDB, keyof DynamoDbLike>;
-/** The attribute `state` as it was read: `undefined` where there is none. */
+/** The attribute `state` as it was read: `undefined` if there is none. */
 type Version = AttributeValue | undefined;
 
 const OPTIONS = {
@@ -60,7 +60,7 @@ const BUSY =
   /^(None|ConditionalCheckFailed|ReplicatedWriteConflict|TransactionConflict|ProvisionedThroughputExceeded|Throttling|RequestLimitExceeded)/;
 
 /**
- * A store in a DynamoDB table: a consistent `GetItem` and, where something is taken, a conditional `PutItem` for a batch
+ * A store in a DynamoDB table: a consistent `GetItem` and, if something is taken, a conditional `PutItem` for a batch
  * of calls on a key. With `limitAll` it is one `TransactGetItems` and one `TransactWriteItems`.
  *
  * ```ts
@@ -75,7 +75,7 @@ const BUSY =
  * Unix time in seconds from which it may be deleted. Make `dropAt` the table's TTL attribute. A limit with `shards` is one
  * item. A step that lost against another process, or was throttled, is repeated until the call's deadline; a request
  * that is out by then is aborted. Make the client with `maxAttempts: 1`: after a throttled request its own attempts pause,
- * often for longer than the deadline. Calls reject with a `StoreError` where DynamoDB fails. Throws an `InputError` where an
+ * often for longer than the deadline. Calls reject with a `StoreError` if DynamoDB fails. Throws an `InputError` if an
  * argument is wrong.
  */
 export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): AsyncStore {

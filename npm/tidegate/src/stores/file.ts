@@ -22,7 +22,7 @@ const OPTIONS = {
 
 /** What a folder holds, and what this process has dropped from it. */
 export interface FileStats extends MemoryStats {
-  /** The error of the last snapshot, where it failed: until one succeeds, a power cut loses more than `sync` allows. */
+  /** The error of the last snapshot, if it failed: until one succeeds, a power cut loses more than `sync` allows. */
   syncError: string | undefined;
 }
 
@@ -35,8 +35,8 @@ export interface FileOptions {
    */
   maxKeys?: number | undefined;
   /**
-   * What a power cut, or a crash of the system, may take away: at most the grants of so many ms. An integer from 1 to
-   * 2^31 - 1, or a text such as `"1s"`; default 1000. `"always"` syncs each write before it is answered: nothing
+   * What a power cut, or a crash of the system, may take away: at most the grants of this many ms. An integer from 1 to
+   * 2^31 - 1, or a string such as `"1s"`; default 1000. `"always"` syncs each write before it is answered: nothing
    * is lost, and a call that writes takes as long as the disk. A process that is killed loses nothing, whatever this setting.
    */
   sync?: Duration | "always" | undefined;
@@ -60,7 +60,7 @@ export class FileStore extends AddonStore {
   }
 
   /**
-   * Closes it on this thread: calls fail from then on. Not needed before a process ends; where no other thread of it has
+   * Closes it on this thread: calls fail from then on. Not needed before a process ends; if no other thread of it has
    * the folder open, a snapshot is made.
    */
   close(): void {
@@ -68,7 +68,7 @@ export class FileStore extends AddonStore {
   }
 }
 
-/** Runs what throws the addon's own error where the folder cannot be used. */
+/** Runs what throws the addon's own error if the folder cannot be used. */
 function attempt<Result>(operation: string, path: string, run: () => Result): Result {
   try {
     return run();
@@ -77,7 +77,7 @@ function attempt<Result>(operation: string, path: string, run: () => Result): Re
   }
 }
 
-/** The path of a file: URL; `undefined` where it has none, as with another host or an encoded slash. */
+/** The path of a file: URL; `undefined` if it has none, as with another host or an encoded slash. */
 function pathOf(url: URL): string | undefined {
   try {
     return fileURLToPath(url);
@@ -116,13 +116,13 @@ function checkPath(path: unknown): string {
  * // in every process
  * const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: SECOND } }, { store: file("./limits") });
  * ```
- *
- * `path`: a folder of its own on a local disk; it is made (mode 700) where it does not exist. Its files have mode 600: they
+ * `path`: a folder on a local disk, with nothing else in it; it is created (mode 700) if it does not exist. Its files
+ * have mode 600: they
  * hold the secret that keys are hashed under. Those that other users could read are set to it. Processes killed at any moment lose
  * nothing that was answered; see {@link FileOptions.sync} for a power cut. All that have it open share its settings: a
  * setting that is left out is what the others chose.
  *
- * Throws an `InputError` where an argument is out of range. Throws a `StoreError` where the addon is missing, or the folder
+ * Throws an `InputError` if an argument is out of range. Throws a `StoreError` if the addon is missing, or the folder
  * cannot be used: no rights, no room, a network file system, a damaged file, other settings. It names the path and the
  * remedy; `cause` has the whole chain.
  */

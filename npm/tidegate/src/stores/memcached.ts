@@ -28,7 +28,7 @@ export interface MemcachedOptions {
    */
   prefix?: string | undefined;
   /**
-   * Most ms of one step on a state, its attempts included: an integer from 1 to 2147483647, or a text such as `"1s"`;
+   * Most ms of one step on a state, its attempts included: an integer from 1 to 2147483647, or a string such as `"1s"`;
    * default 1000. A step also ends when the `timeout` of every call in it has passed, and then takes nothing.
    */
   stepTimeout?: Duration | undefined;
@@ -44,7 +44,7 @@ const OPTIONS = {
 };
 
 /**
- * A store in Memcached, by compare-and-swap: a `gets` and, where something is taken, a `cas` or `add`; again where
+ * A store in Memcached, by compare-and-swap: a `gets` and, if something is taken, a `cas` or `add`; again if
  * another process was faster. Concurrent calls of this process on a key share both.
  *
  * ```ts
@@ -60,10 +60,10 @@ const OPTIONS = {
  * process must name the same.
  *
  * Memcached has no clock that a client can read, so each process's own is used. Clocks that differ by a second let a limit
- * grant a second's tokens more, once. Each of a limit's `shards` has a key of its own. There is no atomic step on several
+ * grant a second's tokens more, once. Each of a limit's `shards` has its own key. There is no atomic step on several
  * keys: `limitAll` and `checkAll` on more than one reject with an `InputError`, before anything is read.
- * Calls reject with a `StoreError` where the server fails, holds what is not a state, or sends no versions (`-C`). Throws
- * an `InputError` where an argument is wrong.
+ * Calls reject with a `StoreError` if the server fails, holds what is not a state, or sends no versions (`-C`). Throws
+ * an `InputError` if an argument is wrong.
  */
 export function memcached(client: MemcachedLike, options: MemcachedOptions = {}): AsyncStore {
   const connection = connectionTo(client);

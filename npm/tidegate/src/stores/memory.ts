@@ -177,7 +177,7 @@ export class MemoryStore implements SyncStore {
       const at = wasm.room(length);
       this.#engine.bytes(at, length).set(this.#restore);
       this.#table = wasm.restore(this.#maxKeys);
-      if (this.#table < 0) throw new InputError("restore", "the whole bytes of a dump", this.#restore);
+      if (this.#table < 0) throw new InputError("restore", "all bytes of a dump", this.#restore);
       this.#restore = undefined;
     }
     releasedWith(this, wasm.table_drop, this.#table);

@@ -34,7 +34,7 @@ interface Row {
   state: string | null;
   dropAt: Date;
 }
-/** A row's `state` as it was read; `undefined` where there is no row. */
+/** A row's `state` as it was read; `undefined` if there is no row. */
 type Version = Row["state"] | undefined;
 
 const A_NAME = { expects: "a name", accepts: (name: unknown) => typeof name === "string" && name !== "" };
@@ -58,7 +58,7 @@ const LOCKED = new KeyError(
 const SAFE = { readPreference: "primary", writeConcern: { w: "majority" } } as const;
 
 /**
- * A store in a MongoDB collection. A batch of calls on a key is a `find` on the primary and, where something is taken, a
+ * A store in a MongoDB collection. A batch of calls on a key is a `find` on the primary and, if something is taken, a
  * conditional `update` or an `insert`. The first call creates the collection and its TTL index.
  *
  * ```ts
@@ -72,7 +72,7 @@ const SAFE = { readPreference: "primary", writeConcern: { w: "majority" } } as c
  * `limitAll` on several limits or keys is a transaction of MongoDB, which requires a replica set or a sharded cluster. On a
  * standalone server it rejects with an `InputError`, before anything is taken. A limit with `shards` is one document. A
  * step that lost against another process is repeated until the call's deadline, which the server is sent as well. Calls
- * reject with a `StoreError` where the database fails. Throws an `InputError` where an argument is wrong.
+ * reject with a `StoreError` if the database fails. Throws an `InputError` if an argument is wrong.
  */
 export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): AsyncStore {
   const { db, startSession } = Object(client) as Partial<MongoClientLike>;
@@ -107,7 +107,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
     return created;
   }
 
-  /** Runs `body` in a transaction, which is aborted where the result is `false`. */
+  /** Runs `body` in a transaction, which is aborted if the result is `false`. */
   async function inTransaction<T>(until: number, body: (within: Within) => Promise<T>): Promise<T> {
     const session = driver.startSession();
     try {
@@ -166,7 +166,7 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
       const { code, errorLabels } = Object(error) as { code?: unknown; errorLabels?: unknown };
       if (POOL_IS_FULL.test(messageOf(error))) return "database";
       if (code === DUPLICATE_KEY || code === WRITE_CONFLICT) return "entries";
-      // Also where the connection ends inside a transaction.
+      // Also if the connection ends inside a transaction.
       return Array.isArray(errorLabels) && errorLabels.includes("TransientTransactionError") ? "database" : undefined;
     },
   });
@@ -181,7 +181,7 @@ function unreachable(client: object): Error | undefined {
   return new Error(`no server answers: ${messageOf(first)}`, { cause: first });
 }
 
-/** What is passed in place of a client. */
+/** What is passed instead of a client. */
 function shownOf(client: unknown): string {
   const { databaseName, dbName, getClient, model } = Object(client) as Record<string, unknown>;
   if (typeof (getClient ?? model) === "function") return "a part of Mongoose; pass mongoose.connection.getClient()";
@@ -210,7 +210,7 @@ function operationOf({ id, seen, write }: Change<Version>): AnyBulkWriteOperatio
   const { state = null, dropIn = 0 } = write ?? {};
   const dropAt = new Date(state === null ? 0 : Math.min(Date.now() + dropIn, LAST));
   const row = { state: state && encodeText(state), dropAt };
-  // Where another process inserted it first, that is a duplicate key.
+  // If another process inserted it first, that is a duplicate key.
   if (seen !== undefined && version === undefined) return { insertOne: { document: { _id, ...row } } };
   const filter = { _id, ...(version !== undefined && { state: { $eq: version } }) };
   return { updateOne: { filter, update: { $set: row }, upsert: seen === undefined } };

@@ -46,11 +46,11 @@ const LOCKED = "a write on this key had no reply in time; its row may be locked"
 
 /** Epoch seconds when the server evaluates it, after it has waited for locks: `NOW()` would be those of the statement's start. */
 const CLOCK = "UNIX_TIMESTAMP(SYSDATE(6))";
-/** A number out of range: it ends the statement, and undoes it. Not a constant, so it fails only where it is evaluated. */
+/** A number out of range: it ends the statement, and undoes it. Not a constant, so it fails only if it is evaluated. */
 const REFUSE = "EXP(SYSDATE())";
 
 /**
- * A store in a MySQL or MariaDB database. A batch of calls that share keys, `limitAll` too, is one `SELECT` and, where something
+ * A store in a MySQL or MariaDB database. A batch of calls that share keys, `limitAll` too, is one `SELECT` and, if something
  * is taken, one conditional `INSERT … ON DUPLICATE KEY UPDATE`. The first call creates the table.
  *
  * ```ts
@@ -64,7 +64,7 @@ const REFUSE = "EXP(SYSDATE())";
  * No transaction is held open. A step that lost against another process, or met a deadlock or a locked row, is repeated
  * until the call's deadline. The server refuses a write that is late. A limit with `shards` is one row. Requires InnoDB,
  * and sessions with `autocommit`: pass the pool, not a connection that is in a transaction. Calls reject with a
- * `StoreError` where the database fails. Throws an `InputError` where an argument is wrong.
+ * `StoreError` if the database fails. Throws an `InputError` if an argument is wrong.
  */
 export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore {
   const query = queryOf(client);
@@ -87,7 +87,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     async read(ids) {
       const now = performance.now();
       if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new KeyError(LOCKED, false);
-      // Hexadecimal needs no character set, and no escapes, whose rules depend on the session. Without a name of its own the
+      // Hexadecimal needs no character set, and no escapes, whose rules depend on the session. Without its own name the
       // column would have that of the expression, with the key: mysql2 compiles a parser for each other list of columns.
       const states = ids.map((_, i) => `(SELECT state FROM ${table} WHERE id = UNHEX(?)) AS s${i}`);
       const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, ids.map(hexOf));
@@ -96,7 +96,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       const [autocommit, clock, ...found] = row as unknown[];
       if (Number(autocommit) !== 1) throw new Error("the sessions of the client must have autocommit = 1");
       ahead = Number(clock) * 1000 - performance.now();
-      // A client returns bytes where the character set of the session is `binary`.
+      // A client returns bytes if the character set of the session is `binary`.
       return found.map((state) => (isBytes(state) ? new TextDecoder().decode(state) : state));
     },
     async write(all, first) {
@@ -178,7 +178,7 @@ const FORM = {
   typeCast: (_column: unknown, next: () => unknown): unknown => next(),
 };
 
-/** Sends a statement through this client, and returns its rows as arrays. Throws where the client is not supported. */
+/** Sends a statement through this client, and returns its rows as arrays. Throws if the client is not supported. */
 function queryOf(client: MysqlLike): Query {
   const { promise, query, execute, batch, of } = Object(client) as Record<string, unknown>;
   // A cluster of mysql2 has a `query`, too, which fails.

@@ -37,16 +37,16 @@ export type { PurgeOptions } from "./postgres/cleanup.ts";
 /** Settings of {@link postgres}. */
 export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
   /**
-   * Statements that are out at one time, each on a connection of its own: 1 to 100. Default 2; 1 where the client is one
+   * Statements that are out at one time, each on its own connection: 1 to 100. Default 2; 1 if the client is one
    * connection. Calls made meanwhile share the next one, so that more statements mean fewer calls in each.
    */
   statements?: number | undefined;
   /** Most calls in one statement: 1 to 10,000; default 256. */
   batch?: number | undefined;
   /**
-   * After how many ms a statement is given up and another may be sent: 1 to 2^31 - 1, or a text such as `"5s"`; default
+   * After how many ms a statement is given up and another may be sent: 1 to 2^31 - 1, or a string such as `"5s"`; default
    * 1000. How long a call waits is the limiter's `timeout`. A call that was not sent by its deadline is never sent, and
-   * takes nothing. One that was sent takes nothing where it waits for a lock until then. Where its reply is late or lost, it
+   * takes nothing. One that was sent takes nothing if it waits for a lock until then. If its reply is late or lost, it
    * may have taken.
    */
   statementTimeout?: Duration | undefined;
@@ -154,10 +154,10 @@ export class PostgresStore implements AsyncStore {
    * });
    * ```
    *
-   * Throws an `InputError` where it is the client that makes transactions, such as a pool: nothing would roll back.
+   * Throws an `InputError` if it is the client that makes transactions, such as a pool: nothing would roll back.
    */
   within(client: PostgresClient): PostgresStore {
-    // First what is no client at all, whose remedy is another.
+    // First what is not a client at all, whose remedy is another.
     const store = new PostgresStore(client, this.#options, true);
     checkTransaction(client);
     return store;
@@ -176,7 +176,7 @@ export class PostgresStore implements AsyncStore {
 
   /**
    * Deletes the rows of all limits that have been full for an hour, which are the same as none. Returns how many. Each slice
-   * of `slice` rows looked at is a statement of its own, which waits for no lock. The store does this by itself, a slice at
+   * of `slice` rows looked at is its own statement, which waits for no lock. The store does this by itself, a slice at
    * a time, after calls that make rows; in SQL: `CALL tidegate.sweep()`.
    *
    * ```ts
@@ -196,7 +196,7 @@ export class PostgresStore implements AsyncStore {
 
 /**
  * A store on this client: pg's `Pool` or `Client`, postgres.js, PGlite, or anything with `query(text, values)`. The
- * database needs the {@link migration} once. Throws an `InputError` where it is not a client or a setting is wrong.
+ * database needs the {@link migration} once. Throws an `InputError` if it is not a client or a setting is wrong.
  */
 export function postgres(client: PostgresClient, options: PostgresOptions = {}): PostgresStore {
   return new PostgresStore(client, options);

@@ -14,7 +14,7 @@ export function writeRecord(state: State, dropAt: number): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-/** Throws a `NotAState` where the bytes are no record. */
+/** Throws a `NotAState` if the bytes are no record. */
 export function readRecord(bytes: unknown): { state: State; dropAt: number } {
   if (!isBytes(bytes) || bytes.length !== RECORD_BYTES) {
     const got = isBytes(bytes) ? `${bytes.length} bytes` : typeof bytes;
@@ -24,7 +24,7 @@ export function readRecord(bytes: unknown): { state: State; dropAt: number } {
   return { state: readState(view), dropAt: view.getFloat64(STATE_BYTES, true) };
 }
 
-/** The ms from which it may be dropped: never where it is no record, so that the next call reports it. */
+/** The ms from which it may be dropped: never if it is not a record, so that the next call reports it. */
 export function dropAtOf(bytes: unknown): number {
   try {
     return readRecord(bytes).dropAt;

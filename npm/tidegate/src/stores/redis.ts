@@ -38,7 +38,7 @@ export interface RedisOptions {
   tag?: ((name: string, key: string | undefined) => string | undefined) | undefined;
   /**
    * How long a denial is repeated without a round trip, at most until its `retryAt`. An integer from 0 (never) to 60,000
-   * ms, or a text such as `"1s"`; default 1000. Tokens that another process gives back, and its resets, take effect here
+   * ms, or a string such as `"1s"`; default 1000. Tokens that another process gives back, and its resets, take effect here
    * after it. The latest 10,000 denied keys are remembered.
    */
   rememberDenials?: Duration | undefined;
@@ -65,9 +65,9 @@ export class RedisStore implements AsyncStore {
   /** In a Worker, calls of several requests share a script call. */
   readonly during: AsyncStore["during"] = during;
   readonly lease: RedisOptions["lease"];
-  /** The master of a cluster that serves a limit and key; absent where there is one server. */
+  /** The master of a cluster that serves a limit and key; absent if there is one server. */
   readonly nodeOf?: (limit: Limit, key: string | undefined) => string;
-  /** Ends when the client has connected for the first time, or has failed to; absent where it is connected. */
+  /** Ends when the client has connected for the first time, or has failed to; absent if it is connected. */
   connecting: Promise<unknown> | undefined;
   readonly #link: Link;
   readonly #options: Options;
@@ -256,7 +256,7 @@ function readOptions(options: RedisOptions): Options {
  * const { ok } = await limits.limit("login", { key: userId });
  * ```
  *
- * Throws an `InputError` where an option is wrong or the client is none of these. Calls reject with a `StoreError`.
+ * Throws an `InputError` if an option is wrong or the client is none of these. Calls reject with a `StoreError`.
  */
 export function redis(client: RedisLike, options: RedisOptions = {}): RedisStore {
   return new RedisStore(client, options);

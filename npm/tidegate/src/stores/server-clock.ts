@@ -35,7 +35,7 @@ export class ServerClock {
     this.#at = mark.steady;
   }
 
-  /** The server's clock by this process's wall clock: quick, and too early where that clock is set back. */
+  /** The server's clock by this process's wall clock: quick, and too early if that clock is set back. */
   usual(): number | undefined {
     return this.#ahead === undefined ? undefined : Date.now() + this.#aheadOfWall;
   }

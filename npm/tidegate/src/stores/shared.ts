@@ -43,10 +43,10 @@ let opened: SharedStore | MemoryStore | undefined;
  * const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: SECOND } }, { store: shared() });
  * ```
  *
- * Where the addon is missing, broken or of another version, it is this thread's own memory instead. A warning with every
+ * If the addon is missing, broken or of another version, it is this thread's own memory instead. A warning with every
  * cause is emitted, once in each thread, and the store's `name` is `"memory"`.
  *
- * Throws an `InputError` where an option is wrong, and where `maxKeys` is not what the process's table was made with.
+ * Throws an `InputError` if an option is wrong, and if `maxKeys` is not what the process's table was made with.
  */
 export function shared(options: SharedOptions = {}, source?: AddonSource): SharedStore | MemoryStore {
   checkTable("shared", options, OPTIONS);

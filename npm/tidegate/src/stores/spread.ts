@@ -1,13 +1,11 @@
-/**
- * Limits whose shards live apart: on several servers of a cluster, in several Durable Objects.
+/* * Limits whose shards are separate: on several servers of a cluster, or in several Durable Objects.
  *
- * Every step is an ordinary atomic one on one shard, by the shard's own rule (rate, capacity and reserve divided by the
- * number of shards). So however steps interleave, the shards together never grant more than the limit.
- *
- * A request that no single shard can grant takes parts from several. Where other callers have taken some of these tokens
- * meanwhile, the rest is looked for again. Where there are no more, or a step fails, the parts are given back, also after
- * the call's deadline. A process that ends in between leaves them taken: the limit is then too strict until they refill,
- * and never too generous. Parts add up to the count within `shards` x ulp(capacity).
+ * Every step is an ordinary atomic step on one shard, by the shard's own policy: rate, capacity and reserve divided by the
+ * number of shards. However steps interleave, the shards together never grant more than the limit.
+ * A request that no single shard can grant takes parts from several. If other callers have taken some of these tokens
+ * meanwhile, it looks for the rest again. If there are no more, or a step fails, it gives the parts back, even after the call's
+ * deadline. A process that ends in between leaves them taken: the limit is then too strict until they refill, and never too
+ * generous. Parts add up to the count within `shards` x ulp(capacity).
  */
 
 import type { Decision, State } from "../limit/decision.ts";
@@ -25,17 +23,19 @@ export interface Step {
   readonly now: number;
 }
 
-/** Where the shards live. */
+/** The shards of a store. */
 export interface Shards {
-  /** One atomic step on one shard. Without a deadline it is carried out however late. */
+  /** One atomic step on one shard. Without a deadline it runs however late. */
   step(call: Call, shard: number, now: number | undefined, deadline: Deadline): Promise<Step>;
-  /** Called where all shards together deny, with their states, which were read after `sentAt` (`performance.now()`, ms). */
+  /** Called if all shards together deny, with their states, which were read after `sentAt` (`performance.now()`, ms). */
   denied?(call: Call, states: readonly (State | null)[], now: number | undefined, sentAt: number): void;
 }
 
 export const shardsOf = ({ policy }: Limit): number[] => Array.from({ length: policy.shards }, (_, shard) => shard);
 
-/** One call on a limit whose shards live apart. `random`, from 0 up to, but not, 1, picks the two shards that it tries first. */
+/**
+ * One call on a limit whose shards are separate. `random`, from 0 to below 1, picks the two shards that it tries first.
+ */
 export function decide(
   shards: Shards,
   call: Call,
@@ -88,7 +88,7 @@ class Spread {
     this.#tolerance = toleranceOf(limit, count);
   }
 
-  /** From the better of two shards; where it has too little, from all. */
+  /** From the better of two shards; if it has too little, from all. */
   async take(random: number): Promise<Decision> {
     const { limit, op, count } = this.#call;
     const pair = pick(limit, random);
@@ -222,7 +222,7 @@ class Spread {
     return fill(this.#values(seen), count, capacity / shards);
   }
 
-  /** How many tokens a shard took in: none where it was full. */
+  /** How many tokens a shard took in: none if it was full. */
   #gained({ before, decision, now }: Step): number {
     return before === null ? 0 : decision.value - this.#tokens(before, now);
   }

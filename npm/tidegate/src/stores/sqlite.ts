@@ -41,7 +41,7 @@ export type SqliteLike = SyncSqlite | LibSqlClient | TursoConnection | D1Like;
 export type SqliteOptions = TableOptions;
 
 /**
- * A store in a SQLite database. A batch of calls that share keys, `limitAll` too, is one `SELECT` and, where something is
+ * A store in a SQLite database. A batch of calls that share keys, `limitAll` too, is one `SELECT` and, if something is
  * taken, one conditional `INSERT … ON CONFLICT`. The first call creates the table.
  *
  * ```ts
@@ -54,9 +54,9 @@ export type SqliteOptions = TableOptions;
  *
  * No transaction is held open, so the store works over HTTP (D1, Turso) and beside transactions of yours on another
  * connection. A step that lost against another process, or met a locked file, is repeated until the call's deadline. A
- * limit with `shards` is one row. A local file of libSQL is for one process: libSQL loses writes where two processes share
- * one. Requires SQLite 3.38. Calls reject with a `StoreError` where the database fails. Throws
- * an `InputError` where an argument is wrong.
+ * limit with `shards` is one row. A local file of libSQL is for one process: libSQL loses writes if two processes share
+ * one. Requires SQLite 3.38. Calls reject with a `StoreError` if the database fails. Throws
+ * an `InputError` if an argument is wrong.
  */
 export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncStore {
   const connection = connectionTo(client);
@@ -113,7 +113,7 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
   return Object.assign(store, { during });
 }
 
-/** The stored state as JSON carries it. A blob is no state; it is compared too, so that a reset can replace it. */
+/** The stored state as JSON carries it. A blob is not a state; it is compared too, so that a reset can replace it. */
 const AS_TEXT = "CASE typeof(state) WHEN 'blob' THEN 'blob ' || hex(state) ELSE state END";
 
 /** An identity as JSON and SQLite carry it: its JSON ends a string at NUL, and a database in UTF-16 replaces U+FFFE and U+FFFF. */
@@ -128,12 +128,12 @@ interface Connection {
 
 const NO_BINDING = "undefined; if it is a binding to D1, add it to `d1_databases` in wrangler.jsonc";
 
-/** The connection through this client; throws where the client is not supported. */
+/** The connection through this client; throws if the client is not supported. */
 function connectionTo(client: SqliteLike): Connection {
   const given = Object(client) as Record<string, unknown>;
   const { execute, all, iterate, prepare, batch, each, escapeId, transactional, $client } = given;
   const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client, Turso or Cloudflare D1";
-  // mysql2, mariadb and some databases of Drizzle have an `execute` of their own.
+  // mysql2, mariadb and some databases of Drizzle have their own `execute`.
   if (typeof escapeId === "function") {
     throw new InputError("client", rule, client, "a client of MySQL; pass it to `mysql` of tidegate/mysql");
   }
@@ -200,7 +200,7 @@ interface Preparing {
 
 /**
  * Whether its statements are D1's, or take several values and return rows synchronously: those of `libsql/promise` return
- * promises, and those of node-sqlite3-wasm drop all values but the first. Throws where SQLite is too old. D1 sends nothing
+ * promises, and those of node-sqlite3-wasm drop all values but the first. Throws if SQLite is too old. D1 sends nothing
  * for it.
  */
 function canPrepare(client: Preparing, isD1: boolean): boolean {

@@ -14,7 +14,7 @@ import type { Step } from "./spread.ts";
 /** States by identity, inside one atomic step: a transaction of the host, or a compare-and-swap. */
 export interface Transaction {
   /**
-   * The state under this identity, or `null` where there is none. A table that cannot enforce one row per identity may
+   * The state under this identity, or `null` if there is none. A table that cannot enforce one row per identity may
    * hold several. `join` returns the one state that they amount to; `set` and `delete` must then remove the others.
    */
   get(id: string, join: (rows: readonly State[]) => State | null): Promise<State | null> | State | null;
@@ -91,7 +91,7 @@ export class Steps {
     return sharding.sum(limit, await this.#readShards({ limit, key }), this.#now, start);
   }
 
-  /** Absent where the limit is one row. */
+  /** Absent if the limit is one row. */
   #shardingOf(limit: Limit): Sharding | undefined {
     return limit.policy.shards > 1 ? this.#sharding : undefined;
   }
@@ -127,7 +127,7 @@ export class Steps {
     try {
       const state = await this.#states.get(id, (rows) => joinRows(rows, capacity, this.#now));
       if (state === null || (Number.isFinite(state?.value) && Number.isFinite(state?.ts))) return state;
-      throw new NotAState(`what is stored must be { value, ts }, or null where nothing is; got ${show(state)}`);
+      throw new NotAState(`what is stored must be { value, ts }, or null if nothing is; got ${show(state)}`);
     } catch (error) {
       // Of this row alone, whatever else the step is on.
       throw error instanceof NotAState ? failure(error, this.#store, "read", id) : error;
@@ -189,7 +189,7 @@ export function storeOf(name: string, run: Run): AsyncStore {
  * The state that several rows under one identity amount to, or `null` of none. Concurrent calls that each found no row
  * have each started from a full state and inserted the rest. So the tokens taken are the sum of what the rows lack of
  * `capacity`: ten rows of `capacity - 1` are ten tokens taken, not one. The result lacks that sum at the latest `ts`. The
- * refill between the rows' times is left out, so it never grants too much. A row from a clock that was wrong is no state, as
+ * refill between the rows' times is left out, so it never grants too much. A row from a clock that was wrong is not a state, as
  * in the algebra.
  */
 function joinRows(rows: readonly State[], capacity: number, now: number): State | null {

@@ -1,5 +1,5 @@
 /**
- * The base of stores whose database compares and swaps: read, decide here, write if nothing has changed meanwhile. Where
+ * The base of stores whose database compares and swaps: read, decide here, write if nothing has changed meanwhile. If
  * another process was faster, all of it is done again. Calls of this process that have a limit and key in common share a
  * step: those that are made while one is out share the next. It reads once, decides on the calls one after another, and
  * writes once.
@@ -89,7 +89,7 @@ class Swaps<Version> {
   }
 
   /**
-   * The calls that can still be answered; where some have time for a read and a write, or steps wait for a place, those that
+   * The calls that can still be answered; if some have time for a read and a write, or steps wait for a place, those that
    * have it. Rejects the others. The first deadline of a batch is that of its write: with a few calls in each that are nearly
    * late, all of a busy key would fail. So would all calls of a server that gets more than it can carry: the oldest begin
    * first, and their reads would take the time of the others. What ended before these calls were made does not count.
@@ -99,7 +99,7 @@ class Swaps<Version> {
     const left = inTime(calls, now, NOT_SENT);
     const { read, write } = this.#trips;
     const { since } = calls[0] as Waiting;
-    // As slow as reads where none has ended: checks and denials have none.
+    // As slow as reads if none has ended: checks and denials have none.
     const writes = (write.ended > since && write.usual) || read.usual;
     const enough = now + ((this.#database.trips ?? TRIPS) / 2) * (read.usual + writes);
     const isLoaded = this.#next.length > 0 && read.ended > since;
@@ -126,7 +126,7 @@ class Swaps<Version> {
     }
   }
 
-  /** After a read that failed, perhaps for the keys of some of these calls: those on the same keys have attempts of their own. */
+  /** After a read that failed, perhaps for the keys of some of these calls: those on the same keys have their own attempts. */
   async #apart(calls: readonly Waiting[], failure: unknown, until: Until): Promise<void> {
     const alike = new Map<string, Waiting[]>();
     for (const call of calls) {
@@ -146,7 +146,7 @@ class Swaps<Version> {
     }
   }
 
-  /** Rejects where a write failed, which may have been carried out. */
+  /** Rejects if a write failed, which may have been carried out. */
   async #attempt(calls: readonly Waiting[], until: Until): Promise<Outcome> {
     const attempt = new Attempt(this.#database, calls, until, this.#trips);
     try {
@@ -178,7 +178,7 @@ type Outcome = { readonly ends: readonly End[] } | { readonly refused: unknown }
 const isLate = (error: unknown, until: Until): boolean =>
   (error as { name?: unknown } | undefined)?.name === "AbortError" || performance.now() > until.at - TIMER_EARLY;
 
-/** Sets why the calls are not stored yet, and pauses. Rejects where no time is left for another attempt. */
+/** Sets why the calls are not stored yet, and pauses. Rejects if no time is left for another attempt. */
 async function pauseAfter(refusals: number, failure: unknown, calls: readonly Waiting[], until: Until): Promise<void> {
   const times = refusals === 1 ? "1 attempt" : `${refusals} attempts`;
   const message = `not stored in ${times}: ${messageOf(failure)}`;

@@ -17,9 +17,9 @@ export interface TableOptions {
 /** A row that a step has read. */
 export interface Row {
   readonly id: string;
-  /** The state that was read, as text; `null` where there was none. */
+  /** The state that was read, as text; `null` if there was none. */
   readonly before: string | null;
-  /** What to store; `null` for a reset, whose row the sweep deletes later. `before` where the step does not write the row. */
+  /** What to store; `null` for a reset, whose row the sweep deletes later. `before` if the step does not write the row. */
   readonly state: string | null;
   readonly written: boolean;
   /** Ms until the row may be deleted. */
@@ -29,7 +29,7 @@ export interface Row {
 /** The statements of a store on its table. */
 export interface Statements extends Pick<Swappable<unknown>, "unanswered" | "trips"> {
   create(): Promise<unknown>;
-  /** The states under these identities, in their order; `null` where there is none. */
+  /** The states under these identities, in their order; `null` if there is none. */
   read(ids: readonly string[]): Promise<readonly unknown[]>;
   /**
    * Writes all rows if every one still has its `before`, in one atomic step; otherwise `false`. A server writes nothing
@@ -42,11 +42,11 @@ export interface Statements extends Pick<Swappable<unknown>, "unanswered" | "tri
   isMissing(error: unknown): boolean;
   /** Whether the table has other columns. */
   isForeign(error: unknown): boolean;
-  /** What is busy, where nothing was done and another attempt may succeed. */
+  /** What is busy, if nothing was done and another attempt may succeed. */
   busy(error: unknown): Busy | undefined;
 }
 
-/** The error where a store got something else in place of a client. */
+/** The error if a store got something else instead of a client. */
 export function notAClient(rule: string, client: unknown): InputError {
   const { $client } = Object(client) as { $client?: unknown };
   const got = $client === undefined ? showInstead(client) : "a database of Drizzle; pass its `$client`";
@@ -59,11 +59,11 @@ const OPTIONS = {
     accepts: (name: unknown) => typeof name === "string" && /^\w{1,64}$/.test(name),
   },
 };
-/** One write in so many also deletes full states, this many at most. */
+/** One in this many writes also deletes full states, at most this many. */
 const SWEEP_EVERY = 64;
 const SWEEP_MOST = 256;
 
-/** A store in the table that `options` name; `on` gets that name, and one for an index, quoted. Throws an `InputError` where an option is wrong. */
+/** A store in the table that `options` name; `on` gets that name, and one for an index, quoted. Throws an `InputError` if an option is wrong. */
 export function tableStore(
   name: string,
   options: TableOptions,
@@ -81,7 +81,7 @@ export function tableStore(
     return new Error(`the table ${table} is not a store's (${messageOf(error)}): ${remedy}`, { cause: error });
   }
 
-  /** Creates the table where there is none. */
+  /** Creates the table if there is none. */
   async function read(ids: readonly string[]): Promise<Entry<string | null>[]> {
     const states = await statements.read(ids).catch(async (error: unknown) => {
       if (!statements.isMissing(error)) throw explained(error);

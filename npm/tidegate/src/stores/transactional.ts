@@ -19,12 +19,12 @@ export interface TransactionalOptions {
    */
   transaction<T>(body: (transaction: Transaction) => Promise<T>): Promise<T>;
   /**
-   * The handle of a host's transaction that every `body` runs in (Prisma's or Drizzle's `tx`, Convex's `ctx.db`), where
+   * The handle of a host's transaction that every `body` runs in (Prisma's or Drizzle's `tx`, Convex's `ctx.db`), if
    * `transaction` begins none of its own. The stores with the same handle run their calls on one limit and key one after
    * another. Such calls have no deadline and no `onStoreError`: an error rejects, and rolls the transaction back.
    */
   within?: object | undefined;
-  /** The clock, epoch ms: the database's own where it has one. Default `Date.now`. */
+  /** The clock, epoch ms: the database's own if it has one. Default `Date.now`. */
   now?: (() => number) | undefined;
   /** Picks two of a limit's shards: a number from 0 up to, but not, 1. Default `Math.random`; a seeded one repeats a run. */
   random?: (() => number) | undefined;
@@ -57,7 +57,7 @@ const OPTIONS = {
  * ```
  *
  * Calls of this process on one limit and key run one after another. A call whose deadline passes while it waits is not
- * sent. A call that runs past its deadline no longer holds up the next. Throws an `InputError` where an option is wrong.
+ * sent. A call that runs past its deadline no longer holds up the next. Throws an `InputError` if an option is wrong.
  */
 export function transactional(options: TransactionalOptions): AsyncStore {
   checkTable("transactional", options, OPTIONS, "an object with name and transaction");

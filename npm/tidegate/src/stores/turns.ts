@@ -1,6 +1,5 @@
-/**
- * One call at a time on an identity, within this process. A call on several identities waits for all of them, and later
- * calls on any of them wait for it. Every call joins its queues synchronously, so no two calls wait for each other.
+/* * Runs one call at a time on each identity, within this process. A call on several identities waits for the earlier calls on all
+ * of them, and later calls on any of them wait for it. Calls join all their queues synchronously, so no two wait for each other.
  */
 import type { Deadline } from "./contract.ts";
 import { KeyError } from "./failure.ts";
@@ -9,10 +8,8 @@ import { afterWaiting, overdueTimers, steadyNow } from "../limit/steady.ts";
 export class Turns {
   readonly #last = new Map<string, Turn>();
 
-  /**
-   * Runs `body` after the earlier calls on these identities. Rejects without running it where `deadline` has passed by
-   * then. An earlier call that runs past its own deadline is no longer waited for: it may never end, and its caller has
-   * been answered.
+  /*   * Runs `body` after the earlier calls on these identities. Rejects without running it if `deadline` has passed by then. It does
+   * not wait for an earlier call beyond that call's deadline: the call may never end, and its caller has been answered.
    */
   run<T>(ids: readonly string[], body: () => Promise<T>, deadline?: Deadline): Promise<T> {
     const before = new Set<Turn>();
@@ -37,32 +34,38 @@ interface Turn {
 
 const ignore = (): void => {};
 
-/** Of a call that this process was too busy to send: no failure of the server, to which nothing was sent. */
+/** For a call that this process was too busy to send. Not a failure of the server, to which nothing was sent. */
 export const TOO_BUSY: Error = /* @__PURE__ */ new KeyError(
   "its deadline passed before it was sent, because this process was busy; nothing was taken",
   false,
 );
 
-/** Of a call that waits for earlier ones. */
+/** For a call that waits for earlier ones. */
 export const NOT_SENT: Error = new KeyError(
   "the call was not sent: its deadline passed while earlier calls ran",
   false,
 );
 
-/** Of a call that waited in this process for most of its time: that the rest is too short says nothing about the server. */
+/**
+ * For a call that waited in this process for most of its time: if the rest is too short, that is not the server's
+ * failure.
+ */
 export const LITTLE_TIME: Error = new KeyError("no answer in the time earlier calls left", false);
 
-/** Why a call that waited since `since` (`performance.now()`, ms) is late if it has no answer, where that is known. */
+/**
+ * Why a call that has waited since `since` (`performance.now()`, ms) is late if it gets no answer; `undefined` if
+ * unknown.
+ */
 export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | undefined =>
   steadyNow() > (since + at) / 2 ? LITTLE_TIME : undefined;
 
-/** Runs `body` after these, or rejects where the deadline has passed by then. */
+/** Runs `body` after these, or rejects if the deadline has passed by then. */
 async function runAfter<T>(before: Set<Turn>, body: () => Promise<T>, deadline: NonNullable<Deadline>): Promise<T> {
   const since = steadyNow();
   deadline.why = NOT_SENT;
   await Promise.all([...before].map(over));
   await overdueTimers(deadline.at);
-  // In less than a ms there is no answer, and calls that were made together would all be sent at their deadlines.
+  // No answer arrives in less than a ms, and calls that were made together would all be sent at their deadlines.
   if (steadyNow() > deadline.at - 1) throw NOT_SENT;
   deadline.why = whyLate(deadline, since);
   return body();
@@ -86,7 +89,7 @@ export function within<T>(ms: number, awaited: PromiseLike<T>, late: () => T, de
 
 const byHandle = new WeakMap<object, Turns>();
 
-/** The turns of every store on this handle of a host's transaction. */
+/** The queues that all stores on this handle of a host's transaction share. */
 export function turnsOf(handle: object): Turns {
   let turns = byHandle.get(handle);
   if (turns === undefined) {

@@ -19,7 +19,7 @@ export interface WebStorageOptions {
   /** The database's name; default `"tidegate"`. Limiters with the same one share their states. */
   name?: string | undefined;
   /**
-   * Called once where there is no IndexedDB, or none that opens (some private windows, sandboxed frames): limits are
+   * Called once if there is no IndexedDB, or none that opens (some private windows, sandboxed frames): limits are
    * then this tab's own, in memory. Default: `console.warn`.
    */
   onFallback?: ((cause: Error) => void) | undefined;
@@ -37,14 +37,14 @@ const NAME = "web-storage";
  * ```
  *
  * It throttles a cooperating client: its user can delete what the browser stores. A limit with `shards` is one state. Calls reject with
- * a `StoreError` where the database fails. Throws an `InputError` where an option is wrong.
+ * a `StoreError` if the database fails. Throws an `InputError` if an option is wrong.
  */
 export function webStorage(options: WebStorageOptions = {}): AsyncStore {
   checkTable("webStorage", options, OPTIONS);
   const { name = "tidegate", onFallback = (cause: Error) => console.warn(cause.message) } = options;
   let database: Promise<IDBDatabase | undefined> | undefined;
   let local: MemoryStore | undefined;
-  /** Whether the database opened once: where it does not later, as on a full disk, the call fails, and the next tries again. */
+  /** Whether the database opened once: if it does not later, as on a full disk, the call fails, and the next tries again. */
   let wasOpen = false;
 
   async function opened(): Promise<IDBDatabase | undefined> {
@@ -94,7 +94,7 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
     return transact(transaction, deadline, (states) => body(new Steps(states, NAME, now)));
   });
   async function chosen(): Promise<Store> {
-    // Where it fails to open again, `stored` rejects with the reason.
+    // If it fails to open again, `stored` rejects with the reason.
     if ((await opening().catch(() => true)) !== undefined) return stored;
     local ??= memory();
     return local;
@@ -121,7 +121,7 @@ function settled<T>(request: IDBRequest<T>): Promise<T> {
   });
 }
 
-/** Opens the database, and creates it where it is absent. */
+/** Opens the database, and creates it if it is absent. */
 function open(indexedDB: IDBFactory, name: string): Promise<IDBDatabase> {
   const request = indexedDB.open(name, 1);
   request.onupgradeneeded = () => request.result.createObjectStore(STATES);

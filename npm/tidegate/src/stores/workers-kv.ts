@@ -51,7 +51,7 @@ const OPTIONS = { prefix: STRING, approximate: FLAG };
  *
  * An isolate reads a key once a minute and writes it once a second at most. What it granted in the last second before it
  * ends may be forgotten. Denied and checked calls change nothing. `limitAll` and `reserve` reject with an
- * `InputError` unless `approximate: true`; limits with `shards` always do. Throws an `InputError` where an argument is wrong.
+ * `InputError` unless `approximate: true`; limits with `shards` always do. Throws an `InputError` if an argument is wrong.
  */
 export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions = {}): ApproximateStore {
   if (typeof namespace !== "object" || namespace === null || typeof namespace.put !== "function") {
@@ -159,7 +159,7 @@ function change(call: Call, at: Cached, now: number): Decision {
   return decision;
 }
 
-/** Whether KV has had time to serve all that this isolate wrote: where it then holds nothing, another one reset the key. */
+/** Whether KV has had time to serve all that this isolate wrote: if it then holds nothing, another one reset the key. */
 const isReadable = ({ isAhead, writtenAt }: Cached): boolean => !isAhead && Date.now() - writtenAt >= 2 * READ_EVERY;
 
 /** The states of one namespace, as this isolate has cached them. */
@@ -265,7 +265,7 @@ class States {
       if (++visited === MAX_VISITED) break;
     }
     const [id, oldest] = cached.entries().next().value as [string, Cached];
-    // Where KV refuses this write too, memory is bounded all the same.
+    // If KV refuses this write too, memory is bounded all the same.
     await this.#put(oldest, now).catch(() => undefined);
     const isOver = !oldest.isAhead || cached.size > 2 * MAX_CACHED;
     if (isOver && cached.get(id) === oldest) cached.delete(id);

@@ -6,7 +6,7 @@ export interface FakeClock {
   /** The time on it: ms since the Unix epoch. Bound, so `now: clock.now` is the `now` of `defineLimits`. */
   readonly now: () => number;
   /**
-   * Moves it by so many ms, forward or back. Timers that fall due run on the way, each at its own time. Code that waits for
+   * Moves it by this many ms, forward or back. Timers that fall due run on the way, each at its own time. Code that waits for
    * a promise in between runs later: see {@link FakeClock.pass}.
    */
   advance(ms: number): void;

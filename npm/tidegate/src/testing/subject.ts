@@ -37,7 +37,7 @@ export interface Subject<N extends string> extends Pick<Limiter<N, AsyncStore>, 
 /** Overwrites what is stored under an identity (`name:key`). */
 export type Corrupt = (identity: string) => unknown;
 
-/** What each test has: a store, a clock of its own, and limits on both. */
+/** What each test has: a store, its own clock, and limits on both. */
 export interface Stage {
   readonly clock: FakeClock;
   /** Makes what is stored under an identity no state. */
@@ -65,7 +65,7 @@ export function stage(store: Store, corrupt?: Corrupt): Stage {
 /** What not every store can do, or not every suite. */
 type Ability = "limitAll" | "shards" | "corrupt";
 
-/** Tests by title. Each makes calls on its stage, and throws where a result is wrong. */
+/** Tests by title. Each makes calls on its stage, and throws if a result is wrong. */
 export type Cases = Readonly<Record<string, ((stage: Stage) => Promise<void>) & { needs?: readonly Ability[] }>>;
 
 /** A test for stores that have these abilities. */

@@ -13,7 +13,7 @@ import { type Cases, stage } from "./subject.ts";
 import { isSharded, runVector, type Stored, type VectorFile } from "./vectors.ts";
 
 /**
- * Where a store does not keep the contract in full. Each is a sentence with the reason, and becomes the title of a test.
+ * If a store does not keep the contract in full. Each is a sentence with the reason, and becomes the title of a test.
  */
 export interface Deviations {
   /** Under concurrent calls it may grant more than the capacity, or lose a write. Leaves out the tests of concurrency. */
@@ -30,9 +30,9 @@ export interface Deviations {
 export interface StoreSuiteOptions extends Deviations {
   /** The runner's own function that defines a test: of vitest, `node:test`, jest, mocha, `bun:test`, or `Deno.test`. */
   readonly test: (name: string, body: () => Promise<void>) => unknown;
-  /** The runner's own function that puts tests under a heading, where it has one. */
+  /** The runner's own function that puts tests under a heading, if it has one. */
   readonly describe?: ((name: string, body: () => void) => unknown) | undefined;
-  /** Returns an empty store, for one test. It must use the `now` of each call, not a clock of its own. */
+  /** Returns an empty store, for one test. It must use the `now` of each call, not its own clock. */
   readonly create: () => Store | Promise<Store>;
   /** Closes what {@link create} opened, after each test, passed or failed. */
   readonly destroy?: ((store: Store) => unknown) | undefined;
@@ -81,8 +81,8 @@ const SHOWN = 5;
  * storeSuite({ test, describe, create: () => myStore(connection), destroy: () => connection.flush() });
  * ```
  *
- * Each test calls `create` for a store of its own. It fails with an `Error` that names what was expected, what was
- * returned, and the limit and key. Where a store cannot keep a part of the contract, set the {@link Deviations} with the
+ * Each test calls `create` for its own store. It fails with an `Error` that names what was expected, what was
+ * returned, and the limit and key. If a store cannot keep a part of the contract, set the {@link Deviations} with the
  * reason.
  */
 export function storeSuite(options: StoreSuiteOptions): void {

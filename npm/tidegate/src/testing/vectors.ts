@@ -38,11 +38,11 @@ export interface VectorStep {
 /** A history of one limit and key, or of several limits. */
 export interface Vector {
   name: string;
-  /** Absent where each request names its own. */
+  /** Absent if each request names its own. */
   limit?: string;
   key?: string;
   config?: Config;
-  /** Absent where the vector is about bad input, which never reaches a store. */
+  /** Absent if the vector is about bad input, which never reaches a store. */
   steps?: readonly VectorStep[];
 }
 
@@ -121,7 +121,7 @@ async function call(limits: Limits, step: VectorStep, requests: readonly VectorR
   }
 }
 
-/** Fields that must be absent where they are not expected. Others that are not expected, such as `policy`, may be present. */
+/** Fields that must be absent if they are not expected. Others that are not expected, such as `policy`, may be present. */
 const OPTIONAL = ["retryAt", "retryAfter", "reason"];
 
 function differences(got: Result, expected: Result, about: string): string[] {
@@ -138,7 +138,7 @@ function differences(got: Result, expected: Result, about: string): string[] {
 }
 
 /**
- * Compares `getValue` at the step's time, and what is stored: directly where the caller can read it. Elsewhere, where the
+ * Compares `getValue` at the step's time, and what is stored: directly if the caller can read it. Elsewhere, if the
  * state is not full, by `getValue` at the state's own time, when no token has been added to it.
  */
 async function differentStates(

@@ -48,7 +48,7 @@ describe("tidegate", () => {
       /^tidegate: Option '--rate.*; see tidegate help headers$/,
     );
     expect((await tidegate(["headers", "--rate", "-1"])).err).toBe(
-      "tidegate: Option '--rate' argument is ambiguous: write --rate=… where the value starts with a dash; see tidegate help headers",
+      "tidegate: Option '--rate' argument is ambiguous: write --rate=… if the value starts with a dash; see tidegate help headers",
     );
   });
 

@@ -29,7 +29,7 @@ describe("a command that is a package of its own", () => {
     expect(await tidegate(["replay"])).toEqual({
       code: 2,
       out: "",
-      err: "tidegate: replay needs a log, or - for the standard input",
+      err: "tidegate: replay needs a log, or - for standard input",
     });
     const unknown = await tidegate(["replay", "--limt", "1"]);
     expect([unknown.code, unknown.err]).toEqual([2, "tidegate: Unknown option '--limt'; see tidegate-replay --help"]);

@@ -49,7 +49,7 @@ test.each(["redis", "rediss"])(
     const { code, err } = await tidegate(["get", "api", "k", "--rate", "1", "--period", "1s", "--store", url]);
     expect([code, err]).toEqual([
       2,
-      `tidegate: --store has a % that begins no escape: write it as %25; got ${scheme}://u:***@127.0.0.1:1`,
+      `tidegate: --store has a % that is not part of an escape: write it as %25; got ${scheme}://u:***@127.0.0.1:1`,
     ]);
     await expect(
       openStore(

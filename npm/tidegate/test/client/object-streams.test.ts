@@ -97,7 +97,7 @@ describe.each([
     [{ perSecond: 0 }, "`perSecond` must be a number above 0 and up to 1099511627776; got 0"],
     [{ perSecond: 10, burst: 0 }, "`burst` must be a number above 0 and up to 1099511627776; got 0"],
     [{ perSecond: 10, limit: {} }, "`perSecond` must be given, or `limit`, and not both; got 10"],
-    [{ limit: {}, burst: 5 }, "`burst` must be absent beside `limit`, whose capacity it is; got 5"],
+    [{ limit: {}, burst: 5 }, "`burst` must be absent with `limit`, whose capacity it is; got 5"],
     [{ perSecond: 10, weight: 5 }, "`weight` must be a function"],
     [{ perSecond: 10, bytesPerSecond: 1 }, "`bytesPerSecond` must be absent"],
   ])("throws immediately for invalid options: %j", (options, message) => {

@@ -57,7 +57,7 @@ test("calls with equal keys are shared; without `key`, object arguments are refu
   void load({ id: "a", seen: 2 });
   expect(ends).toHaveLength(1);
   for (const arg of [{}, () => 1, Symbol("a")])
-    await expect(singleFlight(fn)(arg)).rejects.toThrow("`key` must be given, where an argument is neither a string");
+    await expect(singleFlight(fn)(arg)).rejects.toThrow("`key` must be given if an argument is neither a string");
   await expect(singleFlight(fn, { key: () => 1 as never })("a")).rejects.toThrow("`key` must be a string; got 1");
   expect(() => singleFlight(1 as never)).toThrow("`fn` must be a function");
 });

@@ -241,13 +241,13 @@ describe("invalid settings are refused without a store call", () => {
 
   test.each([
     [7, "`lease` must be true, false or an object with ahead, share, expiry and maxKeys; got 7"],
-    [{ ahead: 0 }, '`ahead` must be an integer of ms from 1 to 60000, or a text such as "30s"; got 0'],
+    [{ ahead: 0 }, '`ahead` must be an integer of ms from 1 to 60000, or a string such as "30s"; got 0'],
     [{ share: 1.5 }, "`share` must be a fraction above 0 and up to 1; got 1.5"],
     [
       { ahead: 500, expiry: 499 },
-      '`expiry` must be an integer of ms from 500 to 3600000, or a text such as "30s"; got 499',
+      '`expiry` must be an integer of ms from 500 to 3600000, or a string such as "30s"; got 499',
     ],
-    [{ expiry: null }, '`expiry` must be an integer of ms from 200 to 3600000, or a text such as "30s"; got null'],
+    [{ expiry: null }, '`expiry` must be an integer of ms from 200 to 3600000, or a string such as "30s"; got null'],
     [{ maxKeys: 0.5 }, "`maxKeys` must be an integer from 1 to 1000000; got 0.5"],
     [{ aheda: 1 }, "`aheda` must be absent: lease has ahead, share, expiry, maxKeys; got 1"],
   ])("%j", (lease, message) => {

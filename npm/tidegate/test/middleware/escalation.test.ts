@@ -237,7 +237,7 @@ test("a name that leaves no room for the names of the counts is refused when the
   const name = "n".repeat(57);
   const limits = defineLimits({ [name]: BUCKET });
   const made = () => rateLimit(limits, { name, key: "ann", block: BLOCK }, () => new Response("hello"));
-  expect(made).toThrow("`name` must be at most 56 characters beside `block`");
+  expect(made).toThrow("`name` must be at most 56 characters with `block`");
 });
 
 test.each<[unknown, string]>([

@@ -157,7 +157,7 @@ test.each([
   const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
   const handler = rateLimit(limits, { name: "api", key: () => "k" }, () => new Response("hello"));
   await expect(handler(given as unknown as Request)).rejects.toThrow(
-    "`request` must be a Request: where the host passes an event, pass on its request and the event; for (request, response) use tidegate/node or tidegate/express",
+    "`request` must be a Request: if the host passes an event, pass on its request and the event; for (request, response) use tidegate/node or tidegate/express",
   );
   expect(limits.getValue("api", { key: "k" }).value).toBe(1);
 });

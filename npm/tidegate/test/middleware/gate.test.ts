@@ -54,13 +54,13 @@ describe("a mistake in the options throws when the middleware is made", () => {
     [{ name: "api", count: { max: 5 } }, "`count` must be with the name of either a header or a query parameter"],
     [{ name: "api", count: { header: "a", query: "b", max: 5 } }, "`count` must be with the name of either"],
     [{ name: "api", jitter: 2 }, "`jitter` must be a number from 0 to 1, or { fraction, most }; got 2"],
-    [{ name: "api", jitter: { most: -1 } }, '`most` must be a number of ms from 0, or a text such as "30s"; got -1'],
+    [{ name: "api", jitter: { most: -1 } }, '`most` must be a number of ms from 0, or a string such as "30s"; got -1'],
     [{ name: "api", statusCode: 200 }, "`statusCode` must be an integer from 400 to 599; got 200"],
     [{ name: "api", never: 429 }, "`never` must be 400, 413 or 422; got 429"],
-    [{ name: "api", message: 7 }, "`message` must be a text, an object, or a function that returns one; got 7"],
-    [{ name: "api", message: "no", denied: () => {} }, "`message` must be absent beside `denied`"],
+    [{ name: "api", message: 7 }, "`message` must be a string, an object, or a function that returns one; got 7"],
+    [{ name: "api", message: "no", denied: () => {} }, "`message` must be absent with `denied`"],
     [{ name: "api", skipFailedRequests: 1 }, "`skipFailedRequests` must be true or false; got 1"],
-    [{ name: "api", skipFailedRequests: true, settle: () => 0 }, "`skipFailedRequests` must be absent beside `settle`"],
+    [{ name: "api", skipFailedRequests: true, settle: () => 0 }, "`skipFailedRequests` must be absent with `settle`"],
     [{ name: "api", headers: { fields: "draft-8" } }, 'got "draft-8"; use "draft-11", which has the same fields'],
     [{ name: "api", headers: { fields: "draft-5" } }, "`fields` must be draft-11, draft-7, draft-6, x-ratelimit"],
     [{ name: "api", headers: { feilds: "draft-7" } }, "`feilds` must be absent"],
@@ -76,8 +76,8 @@ describe("a mistake in the options throws when the middleware is made", () => {
     [{ name: "api", skip: true }, "`skip` must be a function; got true"],
     [{ name: "api", client: { trust: -1 } }, "`trust` must be a number of proxies, an integer from 0 to 100"],
     [{ name: "api", client: "x-real-ip" }, '`client` must be an object, such as { trust: 1 }; got "x-real-ip"'],
-    [{ name: "api", limits: [{ name: "api" }] }, "`name` must be absent beside `limits`, whose rules have it"],
-    [{ limits: [{ name: "api" }], count: 2 }, "`count` must be absent beside `limits`, whose rules have it; got 2"],
+    [{ name: "api", limits: [{ name: "api" }] }, "`name` must be absent with `limits`, whose rules have it"],
+    [{ limits: [{ name: "api" }], count: 2 }, "`count` must be absent with `limits`, whose rules have it; got 2"],
     [{ limits: [] }, "`limits` must be 1 to 100 rules; got 0; use `skip` for requests without a limit"],
     [{ name: "own", config: 5 }, "`config` must be an object with kind, rate and period; got 5"],
     [
@@ -169,7 +169,7 @@ describe("an error of next is not caught, and next is not called again", () => {
 
 test("a host that reports no address is an error, not one bucket for all clients", async () => {
   const handler = rateLimitFetch(limits, { name: "api" }, () => new Response("hello"));
-  await expect(handler(new Request("http://a/"))).rejects.toThrow(/`key` must be given where the host does not report/);
+  await expect(handler(new Request("http://a/"))).rejects.toThrow(/`key` must be given if the host does not report/);
   const worker = rateLimitFetch(
     limits,
     { name: "api", client: { header: "cf-connecting-ip" } },

@@ -21,7 +21,7 @@ test("in app.request the environment states the address, and without one the err
   app.get("/", (context) => context.text("hello"));
   app.onError((error, context) => context.text(error.message, 500));
   expect(await (await app.request("/")).text()).toMatch(
-    /^`key` must be given where the host does not report the client's/,
+    /^`key` must be given if the host does not report the client's/,
   );
   const from = async (remoteAddress: string) =>
     (await app.request("/", {}, { incoming: { socket: { remoteAddress } } })).status;
@@ -39,7 +39,7 @@ test("where a header states the address, and a request without it has none, the 
     app.get("/", (context) => context.text("hello"));
     app.onError((error, context) => context.text(error.message, 500));
     expect(await (await app.request("/")).text()).toBe(
-      `\`key\` must be given where the host does not report the client's address, nor the request's ${header}: send it in tests, or give a \`key\`; got undefined`,
+      `\`key\` must be given if the host does not report the client's address, nor the request's ${header}: send it in tests, or give a \`key\`; got undefined`,
     );
     expect((await app.request("/", { headers: { [header]: `192.0.2.${header.length}` } })).status).toBe(200);
   }

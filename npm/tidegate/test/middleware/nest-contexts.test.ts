@@ -250,7 +250,7 @@ test("a socket of ws behind a proxy, which has no headers, needs a key: without 
   const context = { getType: () => "ws", switchToWs: () => ({ getClient: () => client }) } as never;
   const trusting = { name: "api", client: { trust: 1 } } as const;
   expect(() => rateLimitGuard(define(), trusting).canActivate(context)).toThrow(
-    "`key` must be given where there are no headers to read the client's address from, as in a message on ws; got undefined",
+    "`key` must be given if there are no headers to read the client's address from, as in a message on ws; got undefined",
   );
   expect(rateLimitGuard(define(), { ...trusting, key: () => "ada" }).canActivate(context)).toBe(true);
   expect(rateLimitGuard(define(), { name: "api", client: { trust: 0 } }).canActivate(context)).toBe(true);

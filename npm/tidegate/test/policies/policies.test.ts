@@ -158,7 +158,7 @@ describe("which rules", () => {
     expect(took({ address: "192.0.2.1" })).toEqual(["fallback_limit 2"]);
     expect(took({ address: "192.0.2.1", claims: { plan: "free" } })).toEqual(["free 19"]);
     expect(policies.names).toEqual(["enterprise", "pro", "free", "fallback_limit"]);
-    expect(() => policies.limit({})).toThrow(/^`address` must be given where the document reads ip:address/);
+    expect(() => policies.limit({})).toThrow(/^`address` must be given if the document reads ip:address/);
   });
 });
 

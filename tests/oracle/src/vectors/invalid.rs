@@ -34,7 +34,7 @@ fn shown(x: f64) -> String {
 
 fn one(field: &str, value: Value, shown: &str, name: &str) -> String {
     let is_time = value.is_string() && matches!(field, "period" | "start");
-    let text = if is_time { ", or a text such as \"15m\"" } else { "" };
+    let text = if is_time { ", or a string such as \"15m\"" } else { "" };
     let expects = FIELDS.iter().find(|(name, _)| *name == field).expect("a field").1;
     let mut config = Map::new();
     config.insert("kind".into(), if field == "start" { "fixed window" } else { "token bucket" }.into());

@@ -27,7 +27,7 @@ fn objects(inner: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> 
     prop::collection::vec((names, inner), 0..6).prop_map(|fields| fields.into_iter().collect())
 }
 
-/// What the path leads to in this line, as text, where it is a value that counts.
+/// What the path leads to in this line, as text, if it is a value that counts.
 fn at(line: &Value, path: &[String]) -> Option<String> {
     let value = path.iter().try_fold(line, |value, name| value.get(name))?;
     text(value).filter(|text| !NOTHING.contains(&text.as_str()))

@@ -6,8 +6,8 @@ import { type Command, EXIT, flag, optionsOf, read, UsageError } from "../comman
 const HELP = `Usage: tidegate check <file>... [--json]
 
 Checks policy documents, and prints every mistake in them: the rule, the field, what it must be, and
-the value. A file named - is the standard input. A note on the standard error, which is no mistake,
-names each period of less than a second: 60 is 60 ms.
+the value. A file named - is standard input. A note on standard error, which is not a mistake, names
+each period of less than a second: 60 is 60 ms.
 
   --json   the same as JSON: one object for each file, with file, ok, rules, problems
 
@@ -19,7 +19,7 @@ Example:
 interface Finding {
   readonly file: string;
   readonly ok: boolean;
-  /** The names of the rules, the fallback's last; none where there are mistakes. */
+  /** The names of the rules, the fallback's last; none if there are mistakes. */
   readonly rules: readonly string[];
   readonly problems: readonly PolicyProblem[];
 }

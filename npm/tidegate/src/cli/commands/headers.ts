@@ -25,7 +25,7 @@ const HELP = `Usage: tidegate headers --rate <tokens> --period <time> [options]
        tidegate headers --policy <file> --rule <name> [options]
        tidegate headers --decision <file>
 
-Prints the rate-limit headers of a response, of each family, for one call on one limit.
+Prints the rate-limit headers of a response, in each family, for one call on one limit.
 
 The limit:
 ${LIMIT_HELP}
@@ -33,7 +33,7 @@ ${LIMIT_HELP}
   --name <name>            its name; default "default"
 
 Or from a policy document:
-  --policy <file>          the document (- reads the standard input)
+  --policy <file>          the document (- reads standard input)
   --rule <name>            which of its rules; one in shadow mode has no headers
   --tier <name>            which of the rule's tiers; default its own algorithm_config
 
@@ -46,8 +46,8 @@ The call:
   --reserve                tokens may be owed
   --now <ms>               epoch ms; default now
 
-  --decision <file>        a decision as JSON in place of all of these (- reads the standard input)
-  --fields <family>        only this; repeated, these: ${FAMILIES.join(", ")}
+  --decision <file>        a decision as JSON, instead of all of these (- reads standard input)
+  --fields <family>        only this family (repeatable): ${FAMILIES.join(", ")}
   --json                   the same as JSON
 
 Example:
@@ -58,7 +58,7 @@ const DESCRIBING = ["name", "policy", "rule", "tier", ...LIMIT_OPTIONS, "value",
 function limitOf(args: Arguments, terminal: Terminal): DescribedLimit {
   const name = text(args, "name");
   if (text(args, "policy") === undefined) {
-    if (text(args, "rule") !== undefined) throw new UsageError("--rule is of a document: it needs --policy");
+    if (text(args, "rule") !== undefined) throw new UsageError("--rule needs --policy");
     return numbersLimit(args, "headers", name ?? "default");
   }
   if (name !== undefined) throw new UsageError("--name cannot be combined with --policy: the document has it");

@@ -8,13 +8,13 @@ import { type Connection, storeKind } from "../store.ts";
 const HELP = `Usage: tidegate migrate --store <url> [options]
        tidegate migrate --print [options]
 
-Creates the schema that the PostgreSQL store needs, or upgrades it to this version. Where there is
-nothing to do it changes nothing, so run it with every deployment, before the new version starts.
+Creates the schema that the PostgreSQL store needs, or upgrades it to this version. If there is
+nothing to do, it changes nothing: run it in every deployment, before the new version starts.
 
 It connects with the package pg or postgres of the project in this folder.
 
   --store <url>     postgres://user:password@host:5432/database
-  --print           prints the SQL instead, for a migration of your own (one statement)
+  --print           prints the SQL instead, for your own migration (one statement)
   --schema <name>   the schema; default tidegate
   --unlogged        makes the table UNLOGGED: faster, and empty after a crash of the server
 
@@ -42,7 +42,7 @@ async function run(url: string, options: { schema: string | undefined; unlogged:
     terminal.err(`tidegate: the migration failed, and ${known}: ${messagesOf(error)}`);
     return EXIT.found;
   } finally {
-    // What was decided stays so where the connection is lost already.
+    // What was decided stays so if the connection is lost already.
     await connection?.close().catch(() => undefined);
   }
   terminal.out(`the schema ${options.schema ?? "tidegate"} has version ${VERSION}`);

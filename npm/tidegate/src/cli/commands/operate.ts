@@ -64,7 +64,7 @@ const COMMANDS: readonly KeyCommand[] = [
     name: "block",
     summary: "deny every call of one key for a time",
     does: "Denies every call of one key for a time. A block is debt: give pays it, and unblock ends it.",
-    own: ["for", "how long: a text such as 15m, or ms from 1000"],
+    own: ["for", "how long: a string such as 15m, or ms from 1000"],
     run: async (limits, name, target, length) => ofStore(await limits.block(name, { ...target, for: length })),
   },
   {
@@ -87,18 +87,18 @@ ${does}
 ${name === "get" ? "It changes nothing." : "Then it prints the state of the key."}
 
   <limit>                  the name of the limit, or of the document's rule
-  <key>                    whose limit: the value of each of the rule's limit_keys, in order; for a
-                           limit without a document the key itself. None for one that all share.
-                           One that starts with a dash goes last, after --${ownLine}
+  <key>                    the value of each of the rule's limit_keys, in order; without a document,
+                           the key itself. Omit it for a limit that all share. A key that starts
+                           with a dash goes last, after --${ownLine}
   --store <url>            redis://…, rediss://…, postgres://… or file:<folder>, the app's own
-  --key <json>             the key as JSON in place of <key>: a text, or an array in which null is a
-                           part that requests lack
-  --prefix <text>          what the app's keys of Redis begin with; default tidegate:
+  --key <json>             the key as JSON, instead of <key>: a string, or an array in which null is
+                           a part that requests lack
+  --prefix <text>          the prefix of the app's keys in Redis; default tidegate:
   --schema <name>          the app's schema in PostgreSQL; default tidegate
   --json                   the state as JSON; times are epoch ms
 
 The limit, from a policy document:
-  --policy <file>          the document (- reads the standard input)
+  --policy <file>          the document (- reads standard input)
   --tier <name>            which of the rule's tiers; default its own algorithm_config
 
 Or by its numbers, which must be the app's:
@@ -119,7 +119,7 @@ function givenKey(args: Arguments, values: readonly string[]): KeyValues | undef
   const written = text(args, "key");
   if (written === undefined) return values.length < 2 ? values[0] : values;
   if (values.length > 0) throw new UsageError("--key cannot be combined with <key>");
-  const rule = `JSON: a text such as '"ann"', or an array of texts and null such as '["acme", null]'`;
+  const rule = `JSON: a string such as '"ann"', or an array of strings and null such as '["acme", null]'`;
   let key: unknown;
   try {
     key = JSON.parse(written);

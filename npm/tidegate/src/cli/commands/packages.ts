@@ -1,4 +1,4 @@
-/** The commands that are packages of their own. */
+/** The commands that are separate packages. */
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,7 +9,7 @@ interface CommandLine {
   run(argv: readonly string[], terminal: Terminal): Promise<number>;
 }
 
-/** A command that is a package of its own, and its help. */
+/** A command that is a separate package, and its help. */
 interface PackageCommand extends Pick<Command, "name" | "summary"> {
   readonly package: string;
   /** The arguments of its usage. */

@@ -38,21 +38,21 @@ const HELP = `Usage: tidegate top [<limit>] --store <url> --policy <file> [optio
 
 Lists the keys that are denied a call for longest, then those with the smallest part of their
 capacity left, and lists them again every 2 s until Ctrl-C. It changes nothing. It reads every key
-that the store holds of the limits: with millions of them, give --every a longer time.
+that the store holds of the limits: with millions of keys, set a longer --every.
 
   <limit>                  the name of the limit, or of the document's rule; default every rule
                            without tiers
   --store <url>            redis://…, rediss://… or postgres://…, the app's own
   --count <tokens>         tokens of the call; default 1
-  --rows <number>          most keys that are listed; default 20
-  --every <time>           how often: ms, or a text such as 10s; default 2s
-  --once                   lists them once, as it does where the output is no terminal
+  --rows <number>          how many keys to list at most; default 20
+  --every <time>           how often: ms, or a string such as 10s; default 2s
+  --once                   lists them once, the default if the output is not a terminal
   --json                   once, as JSON; times are epoch ms
-  --prefix <text>          what the app's keys of Redis begin with; default tidegate:
+  --prefix <text>          the prefix of the app's keys in Redis; default tidegate:
   --schema <name>          the app's schema in PostgreSQL; default tidegate
 
 The limits, from a policy document:
-  --policy <file>          the document (- reads the standard input)
+  --policy <file>          the document (- reads standard input)
   --tier <name>            which of the rule's tiers; default its own algorithm_config
 
 Or by the numbers of one, which must be the app's:
@@ -77,7 +77,7 @@ interface Row {
   /** The capacity. */
   readonly limit: number;
   readonly ok: boolean;
-  /** Absent where it is granted now, and where it is more than the capacity. */
+  /** Absent if it is granted now, and if it is more than the capacity. */
   readonly retryAt: number | undefined;
   readonly retryAfter: number | undefined;
   readonly resetAt: number;
@@ -216,7 +216,7 @@ async function run(args: Arguments, terminal: Terminal): Promise<number> {
   const described = limitsOf(args, terminal);
   const limits = new Map(described.map((one) => [one.name, { ...one, limit: new Limit(one.name, one.config) }]));
   const listing = { limits, count: number(args, "count") ?? 1, rows: positive(args, "rows", 20) };
-  // Throws where the count is none.
+  // Throws if the count is none.
   for (const { limit } of limits.values()) limit.evaluate(null, callOf(listing), 0);
   const every = everyOf(args);
   const settings = { prefix: text(args, "prefix"), schema: text(args, "schema"), timeout: PATIENCE };

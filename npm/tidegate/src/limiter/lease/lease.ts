@@ -71,7 +71,7 @@ export class Lease {
     // The quicker clock may be early: a grant by it stands, a denial must hold at the latest time of the store's clock.
     if (this.#balance >= count) {
       const quick = now ?? this.#clock.usual() ?? Date.now();
-      // Where it was set back it is early by as much, and tokens that have expired would be spent after a pause.
+      // If it was set back it is early by as much, and tokens that have expired would be spent after a pause.
       if (Math.abs(quick - this.usedAt) < this.#lending.ahead) {
         const spent = this.#settled(this.#state, count, quick);
         if (spent?.decision.ok !== false) return spent;
@@ -86,7 +86,7 @@ export class Lease {
     this.#demand.spent += count;
   }
 
-  /** Denies a request behind the waiting ones, where too little is left even if all of them are granted. */
+  /** Denies a request behind the waiting ones, if too little is left even if all of them are granted. */
   behind(count: number, now: number | undefined): Decision | undefined {
     // A larger waiting request may be denied, and leave enough for this one.
     if (this.#state === undefined || count < this.waiting.most) return undefined;
@@ -114,7 +114,7 @@ export class Lease {
     return spent.settled && !old ? spent : undefined;
   }
 
-  /** Takes leased tokens, or denies where the store, whose state was last `{ value, ts }`, cannot hold the rest. */
+  /** Takes leased tokens, or denies if the store, whose state was last `{ value, ts }`, cannot hold the rest. */
   #onLease({ value, ts }: State, count: number, now: number): LeaseDecision {
     const { policy } = this.limit;
     const algebra = distributed();
@@ -153,7 +153,9 @@ export class Lease {
     return count <= this.#balance + room ? this.#missing(count, room) : 0;
   }
 
-  /** What the balance lacks of `need`: an integer where the store has so many, as a leased fraction serves no request. */
+  /**
+   * What the balance lacks of `need`: an integer if the store has that many, as a leased fraction serves no request.
+   */
   #missing(need: number, room: number): number {
     const lacks = Math.max(need - this.#balance, 0);
     return Math.ceil(lacks) <= room ? Math.ceil(lacks) : lacks;
@@ -215,7 +217,7 @@ export interface LeaseDecision {
   readonly decision: Decision;
   /** Leased tokens that are left. */
   readonly left: number;
-  /** Where `false`, only the store can decide; the decision is the one where it holds the rest. */
+  /** If `false`, only the store can decide; the decision is the one if it holds the rest. */
   readonly settled: boolean;
 }
 

@@ -98,7 +98,7 @@ export class Leases {
     return this.#store.attempt({ op: "check", limit, key, count: 0, reserve: false }, now, learn);
   }
 
-  /** On leased tokens where those settle all calls; else in one step at the store, after the leases have returned. */
+  /** On leased tokens if those settle all calls; else in one step at the store, after the leases have returned. */
   async decideAll(calls: readonly Call[], now: number | undefined): Promise<AllDecision> {
     const leases = calls.map(({ limit, key }) => this.#find(limit, key)).filter((lease) => lease !== undefined);
     const decided = this.#onLeases(leases, calls, now);
@@ -177,7 +177,7 @@ export class Leases {
     const { limit, key } = lease;
     const count = lease.empty(lease.now(this.#lender.time()));
     if (count <= 0) return;
-    // Where the store fails, the limit refills in time.
+    // If the store fails, the limit refills in time.
     const give: Call = { op: "give", limit, key, count, reserve: false };
     await this.#store.attempt(give, this.#lender.time()).catch(() => {});
   }

@@ -5,12 +5,12 @@ import { InputError } from "../../limit/errors.ts";
 
 /** How a process leases tokens from a shared store, to spend them without a round trip. */
 export interface LeaseOptions {
-  /** How much of a key's demand to lease ahead: integer ms from 1 to 60,000, or a text such as `"1s"`; default 200. */
+  /** How much of a key's demand to lease ahead: integer ms from 1 to 60,000, or a string such as `"1s"`; default 200. */
   ahead?: Duration | undefined;
   /** The most of the store's tokens to lease ahead in one step, as a fraction: above 0, up to 1; default 0.5. */
   share?: number | undefined;
   /**
-   * When leased tokens are no longer spent: integer ms from `ahead` to 3,600,000, or a text such as `"10s"`; default 10
+   * When leased tokens are no longer spent: integer ms from `ahead` to 3,600,000, or a string such as `"10s"`; default 10
    * times `ahead`. A key without requests for half of it returns its tokens.
    */
   expiry?: Duration | undefined;

@@ -17,7 +17,7 @@ export interface Lender {
 
 /** ms without taking ahead after a failure of the store. */
 const QUIET = 100;
-/** ms after which a round trip counts as lost, as where a Worker's request was cut off. */
+/** ms after which a round trip counts as lost, as if a Worker's request was cut off. */
 const LOST = 10_000;
 /** Round trips lost to other processes, after which only the first waiting request's tokens are requested. */
 const TRIES_FOR_ALL = 2;
@@ -126,7 +126,7 @@ export class RefilledLease extends Lease {
     }
   }
 
-  /** One step at the store, which lends that many tokens where it is granted. */
+  /** One step at the store, which lends that many tokens if it is granted. */
   async #put(op: Op, count: number, lent: number): Promise<Decision> {
     const { limit, key } = this;
     const { resilient, time } = this.#lender;

@@ -17,7 +17,7 @@ export function window(period: number, max?: number): Config {
 /** A block: a bucket without capacity that owes one token for each ms until the block ends. */
 export const BLOCK: Config = { kind: "token bucket", rate: 1, period: 1, capacity: 0 };
 
-/** A length of other packages, which accept any number, as integer ms of ours: 0 where no time passes. */
+/** A length of other packages, which accept any number, as integer ms of ours: 0 if no time passes. */
 export function wholePeriod(field: string, ms: unknown): number {
   if (typeof ms !== "number" || Number.isNaN(ms)) throw new InputError(field, "a number of ms", ms);
   return Math.min(Math.max(Math.floor(ms), 0), MAX_COUNT);

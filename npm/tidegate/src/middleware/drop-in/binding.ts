@@ -17,7 +17,7 @@ export interface RateLimitBinding {
  * const { success } = await env.MY_LIMIT.limit({ key });
  * ```
  *
- * Throws an `InputError` where `name` is none of the limits.
+ * Throws an `InputError` if `name` is none of the limits.
  */
 export function rateLimitBinding<N extends string>(limiter: Limiter<N>, name: N): RateLimitBinding {
   checkLimiter(limiter, "limit");

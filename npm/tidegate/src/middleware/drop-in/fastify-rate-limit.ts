@@ -47,7 +47,7 @@ function describe({ routeInfo, groupId, max, timeWindow }: Settings): string {
  *
  * Counts belong to `name`, the window's length, the key, and the limiter within the application: a route with a limit of
  * its own by method and URL; the plugin's global limit, `app.rateLimit(options)` and `app.createRateLimit(options)` by
- * their `max`, `timeWindow` and `groupId`. Where several are equal in these, each has a number, in the order in which
+ * their `max`, `timeWindow` and `groupId`. If several are equal in these, each has a number, in the order in which
  * the application makes them. So servers that run the same application share the counts of each limiter.
  *
  * ```ts

@@ -32,7 +32,7 @@ export class HitCounter<S extends Store> {
   hit(key: string, period: number): Pending<Hits> {
     if (period === 0) return this.#pending({ totalHits: 1, resetTime: new Date(Date.now()) });
     return follow(this.#limiter.charge(this.name, target(key, period)), (decision) => {
-      // These packages have a way of their own to go on without a store (`passOnStoreError`, `skipOnError`).
+      // These packages have their own way to go on without a store (`passOnStoreError`, `skipOnError`).
       if (decision.degraded === true) throw decision.cause;
       return hits(decision, period);
     });
@@ -44,7 +44,7 @@ export class HitCounter<S extends Store> {
     return follow(this.#limiter.give(this.name, target(key, period)), () => undefined);
   }
 
-  /** The current window's hits; `undefined` where it has none. */
+  /** The current window's hits; `undefined` if it has none. */
   read(key: string, period: number): Pending<Hits | undefined> {
     if (period === 0) return this.#pending(undefined);
     const value = this.#limiter.getValue(this.name, target(key, period));
@@ -56,7 +56,7 @@ export class HitCounter<S extends Store> {
     return this.#limiter.reset(this.name, target(key, period));
   }
 
-  /** Forgets every key. Only where the counts are in this drop-in's own memory. */
+  /** Forgets every key. Only if the counts are in this drop-in's own memory. */
   forgetAll(): void {
     this.#limiter = hitLimiter(this.checked);
   }
@@ -77,7 +77,7 @@ const hits = ({ value, ts }: { value: number; ts: number }, period: number): Hit
 export interface HitStore<S extends Store> {
   /** Sets the window's length in ms. The limiter calls it once; another length on a second call throws an `InputError`. */
   init(options: { windowMs: number }): void;
-  /** The key's hits; `undefined` where it has none in its current window. */
+  /** The key's hits; `undefined` if it has none in its current window. */
   get(key: string): Answer<S, Hits | undefined>;
   increment(key: string): Answer<S, Hits>;
   decrement(key: string): Answer<S, void>;
@@ -99,7 +99,7 @@ function hitStore<S extends Store>(options: HitOptions<S>, peer: string): HitSto
   const counter = new HitCounter(options, peer);
   const local = options.store === undefined;
   let given: number | undefined;
-  // The window of the other packages where none is set.
+  // The window of the other packages if none is set.
   let period = MINUTE;
   const resetAll = (): void => counter.forgetAll();
   return {
@@ -131,7 +131,7 @@ function hitStore<S extends Store>(options: HitOptions<S>, peer: string): HitSto
  * `windowMs`, which begin with a key's first hit.
  *
  * Counts belong to `name`, the window's length and the key. Servers share them by the same name on the same backing
- * store; each limit needs a name of its own.
+ * store; each limit needs its own name.
  *
  * ```ts
  * const store = expressRateLimitStore({ store: redis(client), name: "api" });

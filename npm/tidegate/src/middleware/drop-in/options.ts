@@ -25,7 +25,7 @@ export interface CheckedHits<S extends Store> {
   readonly store: S | undefined;
 }
 
-/** A limiter whose limits come with their calls; in a memory of its own without a `store`. */
+/** A limiter whose limits come with their calls; in its own memory without a `store`. */
 export const hitLimiter = <S extends Store>({ store, peer }: CheckedHits<S>): Limiter<string, S> =>
   new Limiter<string, S>(
     {},

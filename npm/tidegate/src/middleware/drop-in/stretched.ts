@@ -48,7 +48,7 @@ export class StretchedCounter<S extends Store> {
     const { value } = await this.#limiter.charge(this.#over, { key: counted, config: window(kept) });
     const count = ttl + block.value;
     if (count > 0) {
-      // Denied where a concurrent request has extended the block.
+      // Denied when a concurrent request has extended the block.
       const config = { ...BLOCK, maxReserved: ttl };
       await this.#limiter.limit(this.#block, { key: counted, count, reserve: true, config });
     }

@@ -33,7 +33,7 @@ const seconds = (ms: number): number => Math.max(Math.ceil(ms / 1000), 0);
  *
  * A throttler's hits are counted in windows of `ttl`, which begin with a key's first hit. The first denied request begins
  * a block of `blockDuration`; when it ends, the hits start again at none. Differences: all hits of a window end together,
- * where that package forgets each hit after its own `ttl`; and a denied request is reported as one hit over the limit.
+ * if that package forgets each hit after its own `ttl`; and a denied request is reported as one hit over the limit.
  *
  * Counts belong to `name`, the throttler's name, `ttl`, and the key, which the guard makes of controller, handler and
  * client. Servers share them by the same name on the same backing store.

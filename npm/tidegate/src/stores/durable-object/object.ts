@@ -18,7 +18,7 @@ import {
   withoutPolicy,
 } from "./wire.ts";
 
-/** Alarms are set on a grid of so many ms, so that a busy object is woken, and writes its alarm, rarely. */
+/** Alarms are set on a grid of this many ms, so that a busy object is woken, and writes its alarm, rarely. */
 const ALARM_EVERY = 10_000;
 /** ms that a full state is kept on: by then it is full by the clocks of all callers. */
 const SLACK = 30_000;
@@ -52,7 +52,7 @@ export class TidegateObject extends Base {
   readonly #storage: ObjectStorage;
   /** Calls and pages of the alarm, one after another: the object's input gate alone does not keep them apart. */
   readonly #turns = new Turns();
-  /** The namespace of this object; `null` where its Worker has no binding to it, `undefined` until it is looked up. */
+  /** The namespace of this object; `null` if its Worker has no binding to it, `undefined` until it is looked up. */
   #siblings: ObjectNamespace | null | undefined;
   /** The alarm that is set; `undefined` until it is read. */
   #alarmAt: number | null | undefined;
@@ -127,7 +127,7 @@ export class TidegateObject extends Base {
     });
   }
 
-  /** Deletes what is full, and sets the next alarm where something is left. */
+  /** Deletes what is full, and sets the next alarm if something is left. */
   async alarm(): Promise<void> {
     // It has gone off: a call that writes meanwhile sets another.
     this.#alarmAt = null;
@@ -150,7 +150,7 @@ export class TidegateObject extends Base {
     });
   }
 
-  /** Deletes what is full of one page; `last` is the key that the next page starts after, absent where there is none. */
+  /** Deletes what is full of one page; `last` is the key that the next page starts after, absent if there is none. */
   async #sweep(startAfter: string | undefined, now: number): Promise<Page> {
     const page = await this.#storage.list({ limit: BATCH, ...(startAfter === undefined ? {} : { startAfter }) });
     const dropAts = [...page].map(([id, bytes]) => ({ id, dropAt: dropAtOf(bytes) }));

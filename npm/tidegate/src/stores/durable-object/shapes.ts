@@ -10,7 +10,7 @@ export interface ObjectStorage {
   deleteAll(): Promise<void>;
   getAlarm(): Promise<number | null>;
   setAlarm(scheduledTime: number): Promise<void>;
-  /** Only where it is SQLite-backed: on the older storage it throws, when it is read or used. */
+  /** Only if it is SQLite-backed: on the older storage it throws, when it is read or used. */
   readonly sql?: { exec(query: string): Iterable<unknown> } | undefined;
 }
 

@@ -24,9 +24,9 @@ interface WireCall {
 export interface Request {
   operation: "decide" | "decideAll" | "reset" | "getValue";
   calls: readonly WireCall[];
-  /** The shard, where each has an object of its own: decided by the shard's rule. */
+  /** The shard, if each has its own object: decided by the shard's rule. */
   shard?: number | undefined;
-  /** The objects of all shards, where the request is for all: the object that gets it calls the others. */
+  /** The objects of all shards, if the request is for all: the object that gets it calls the others. */
   objects?: readonly string[] | undefined;
   /** With `objects`: picks two shards; the request goes to the first one's object. */
   random?: number | undefined;
@@ -48,7 +48,7 @@ interface WireStep {
 
 export type Answer = WireDecision | WireAll | WireStep | State | undefined;
 
-/** An answer, or the error; `alone` where the object has no binding to call the other shards by. */
+/** An answer, or the error; `alone` if the object has no binding to call the other shards by. */
 export type Reply =
   | { answer: Answer }
   | { alone: true }
@@ -78,7 +78,7 @@ export function refused(error: unknown): Reply {
   return { failure: { what, identity: "", scope: error instanceof KeyError ? "key" : "store" } };
 }
 
-/** One request to the object of this name; `undefined` where it is alone. */
+/** One request to the object of this name; `undefined` if it is alone. */
 type Send = (object: string, request: Request, deadline: Deadline) => Promise<{ answer: Answer } | undefined>;
 
 /** Sends by the method `handle` of each object. */
@@ -93,7 +93,7 @@ export function sender(callObject: (object: string, request: Request) => Promise
     let reply: Reply;
     try {
       reply = await callObject(object, { ...request, timeout });
-      // An object carries out one call after another: the others wait, which is no outage.
+      // An object carries out one call after another: the others wait, which is not an outage.
       for (const waiting of out.get(object) ?? []) if (waiting !== deadline) waiting.why = LITTLE_TIME;
     } catch (error) {
       // So the runtime marks what concerns this object alone.

@@ -49,7 +49,7 @@ export interface Connection {
 
 const CLIENTS = "a Memcached client that can compare and swap: one that `memcached` or `memcache-client` makes";
 
-/** The connection through this client; throws where the client is not supported. */
+/** The connection through this client; throws if the client is not supported. */
 export function connectionTo(client: MemcachedLike): Connection {
   const at = Object(client) as Record<string, unknown>;
   const has = (...methods: string[]): boolean => methods.every((method) => typeof at[method] === "function");
@@ -157,7 +157,7 @@ export function keyOf(prefix: string, id: string): string {
 const WAIT_MOST = 30 * 24 * 3600;
 /** The server reads 32 bits. What is full later than that (2038) is evicted when there is no room. */
 const TIME_MOST = 2 ** 31 - 1;
-/** Seconds that a state is kept longer where the server's clock must reach a time. */
+/** Seconds that a state is kept longer if the server's clock must reach a time. */
 const SLACK_OF_TIMES = 3600;
 
 /**

@@ -17,7 +17,7 @@ export interface PurgeOptions {
 }
 
 const OPTIONS = { slice: integerFrom("an integer from 1 to 1000000", 1, 1_000_000), now: ANY };
-/** One in so many calls that make a row cleans up, and looks at so many rows: four for each row that is made. */
+/** One in this many calls that make a row cleans up, and looks at this many rows: four for each row that is made. */
 const ONE_IN = 128;
 const MISSING_RIGHTS = "42501";
 const SLICE = 512;

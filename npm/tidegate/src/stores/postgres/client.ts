@@ -43,7 +43,7 @@ export function statement(text: string, values: Statement["values"]): Statement 
 export interface Sent {
   /** What is in the first column of the one row. */
   readonly reply: PromiseLike<unknown>;
-  /** Withdraws it, so that it is not sent any more. `false` where it has been sent, or the client cannot withdraw it. */
+  /** Withdraws it, so that it is not sent any more. `false` if it has been sent, or the client cannot withdraw it. */
   withdraw(): boolean;
 }
 
@@ -56,7 +56,7 @@ export type Send = (make: () => Statement, timeout: number) => Sent;
 /** A client, as the store uses it. */
 export interface Database {
   readonly send: Send;
-  /** Runs one statement without values or reply: by the simple protocol where the client has both. */
+  /** Runs one statement without values or reply: by the simple protocol if the client has both. */
   run(text: string): PromiseLike<unknown>;
 }
 
@@ -77,7 +77,7 @@ const isUnsafeClient = (client: unknown): boolean => has(client, "unsafe") && !h
 export const isOneConnection = (client: PostgresClient): boolean =>
   has(client, "query") && !isPool(client) && (has(client, "escapeIdentifier") || has(client, "execProtocol"));
 
-/** Throws where the client sends its statements on any of several connections: a transaction is on one of them. */
+/** Throws if the client sends its statements on any of several connections: a transaction is on one of them. */
 export function checkTransaction(client: PostgresClient): void {
   if (!hasConnections(client)) return;
   const rule = "the client that the transaction is on, such as `tx` of `sql.begin(async (tx) => …)`";
@@ -115,7 +115,7 @@ const BUILDERS = [
   ["raw", "Knex; pass pg's Pool, or { query } that writes the parameters as ?, as in the guide on PostgreSQL"],
 ] as const;
 
-/** How to send statements to this client. Throws an `InputError` where it is not a PostgreSQL client. */
+/** How to send statements to this client. Throws an `InputError` if it is not a PostgreSQL client. */
 export function databaseOf(client: PostgresClient, prepare: boolean): Database {
   const other = otherDatabase(client);
   if (other !== undefined) throw new InputError("client", RULE, client, other);
@@ -132,7 +132,7 @@ export function databaseOf(client: PostgresClient, prepare: boolean): Database {
       const rule = "Drizzle 0.34 or newer, or its driver, such as pg's Pool";
       throw new InputError("client", rule, client, "an older Drizzle");
     }
-    // Drizzle's parameters need a class of its own.
+    // Drizzle wraps parameters in its own class.
     const written = ({ text, values }: Statement): string =>
       text.replace(/\$(\d+)(?=::text)/g, (_, n) => literal(values[Number(n) - 1] ?? null));
     const query = (made: Statement) => drizzle.execute(written(made)).then(undefined, throwDriverError);
@@ -145,7 +145,7 @@ export function databaseOf(client: PostgresClient, prepare: boolean): Database {
     const sql = client as UnsafeClient;
     return { send: unsafeSender(sql, prepare), run: (text) => sql.unsafe(text) };
   }
-  // Sequelize's `query` takes options in place of the values.
+  // Sequelize's `query` takes options instead of the values.
   if (!has(client, "query") || has(client, "getQueryInterface")) {
     const [, builder] = BUILDERS.find(([method]) => has(client, method)) ?? [];
     throw new InputError("client", RULE, client, builder ?? showInstead(client));
@@ -172,7 +172,7 @@ function querySender(client: PostgresClient, query: Query, prepare: boolean): Se
   });
 }
 
-/** What this client of another database is, and what to pass; `undefined` where nothing shows that it is one. */
+/** What this client of another database is, and what to pass; `undefined` if nothing shows that it is one. */
 function otherDatabase(client: unknown): string | undefined {
   if (has(client, "maybeOneFirst")) return "slonik, whose `query` takes no text; pass pg's Pool";
   // mysql2 and mariadb: pg has `escapeIdentifier`.

@@ -1,4 +1,4 @@
-/** Executes batches of requests: sends one statement for each, again where the server undid it, and settles every request. */
+/** Executes batches of requests: sends one statement for each, again if the server undid it, and settles every request. */
 import { overdueTimers } from "../../limit/steady.ts";
 import type { Cleanup } from "./cleanup.ts";
 import type { Send } from "./client.ts";
@@ -40,7 +40,7 @@ const LEAST_REST = 3;
 const lastDeadline = (requests: readonly PendingRequest[]): number =>
   requests.reduce((last, { deadline }) => Math.max(last, deadline), -Infinity);
 
-/** ms before its deadline from which a request is not sent where its statement has to wait for a lock. */
+/** ms before its deadline from which a request is not sent if its statement has to wait for a lock. */
 function marginOf(requests: readonly PendingRequest[]): number {
   const rest = lastDeadline(requests) - performance.now();
   return Math.max(ROUND_TRIP, Math.min(LOCK_WAIT + ROUND_TRIP, rest / 2));
@@ -51,13 +51,13 @@ type Separate = (requests: readonly PendingRequest[], ids: ReadonlySet<string>, 
 
 /**
  * How calls are carried out: by a function, in one statement. After a serialization failure: by a procedure, in transactions
- * at READ COMMITTED, which wait and do not fail. Where that does not work here: by the function only.
+ * at READ COMMITTED, which wait and do not fail. If that does not work here: by the function only.
  */
 type Way = "function" | "procedure" | "function only";
 
 /** A batch on its way: what is left of it, how it is sent next, and what its statements have found. */
 interface Course {
-  /** ms that its statement waits for a lock, where its rows are locked, or the table seems to be: else a short time. */
+  /** ms that its statement waits for a lock, if its rows are locked, or the table seems to be: else a short time. */
   readonly lock: number | undefined;
   readonly requests: PendingRequest[];
   /** Statements that were sent for it. */
@@ -80,7 +80,7 @@ export class Executor {
     this.#separate = separate;
   }
 
-  /** Settles every request of the batch, or moves it to the locked ones. `lock`: ms for a lock, where the rows are locked. */
+  /** Settles every request of the batch, or moves it to the locked ones. `lock`: ms for a lock, if the rows are locked. */
   async execute(batch: readonly PendingRequest[], lock?: number): Promise<void> {
     const { timeout, transaction } = this.#options;
     const latest = performance.now() + timeout;
@@ -169,7 +169,7 @@ export class Executor {
     return { ...course, lock: undefined, requests: this.#separate(requests, ids, error) };
   }
 
-  /** After concurrent transactions: the procedure where that may help, or a pause. `undefined`: no time is left. */
+  /** After concurrent transactions: the procedure if that may help, or a pause. `undefined`: no time is left. */
   async #outlast(course: Course, { undone, code }: Fault, error: unknown): Promise<Course | undefined> {
     const { requests, tries } = course;
     const reason = `concurrent transactions undid it until its deadline (${code})`;
@@ -183,7 +183,7 @@ export class Executor {
     return undefined;
   }
 
-  /** The ids whose rows another transaction has locked; `undefined` where the table itself seems to be locked. */
+  /** The ids whose rows another transaction has locked; `undefined` if the table itself seems to be locked. */
   async lockedIds(requests: readonly PendingRequest[]): Promise<Set<string> | undefined> {
     const { schema } = this.#options;
     const call = lockedRows([...new Set(requests.flatMap(({ ids }) => ids))]);

@@ -27,7 +27,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   "26000": NO_PREPARE,
   "25006": PRIMARY,
   "42501": "the role needs the GRANTs of the guide, and the table no row-level security",
-  "57014": "where the reason is the role's statement_timeout, set it above the limiter's timeout",
+  "57014": "if the reason is the role's statement_timeout, set it above the limiter's timeout",
 };
 
 /** The meaning of a failed statement. */
@@ -77,7 +77,7 @@ export function faultOf(error: unknown, schema: string): Fault {
   const { code: given, message, routine } = driverError(error);
   const code = typeof given === "string" && given !== "" ? given : undefined;
   let text = typeof message === "string" ? message : typeof error === "string" ? error : "";
-  if (text === "") text = code ?? `the client rejected with ${show(error)} in place of an error`;
+  if (text === "") text = code ?? `the client rejected with ${show(error)} instead of an error`;
   if (code !== undefined && MISSING.has(code)) {
     text = `the schema ${schema} is missing or older than this version: run npx tidegate migrate, or await store.migrate() (${text})`;
   }

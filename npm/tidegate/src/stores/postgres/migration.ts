@@ -21,7 +21,7 @@ export interface MigrationOptions {
   schema?: string | undefined;
   /**
    * Whether the table is `UNLOGGED`: faster, and empty after a crash of the server or a failover, so that every limit is
-   * full again then. It is not replicated either. Only read where the table does not exist yet; default `false`.
+   * full again then. It is not replicated either. Only read if the table does not exist yet; default `false`.
    */
   unlogged?: boolean | undefined;
 }
@@ -40,9 +40,9 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
 
 /**
  * The migration as text: one statement, which makes the schema, in it the table `states` and the functions. It brings an
- * older version of the schema to this version, and does nothing where that is there. Run it
+ * older version of the schema to this version, and does nothing if that is there. Run it
  * by hand (`psql -f`), by your own migrations, or by {@link migrate}. The package has the file too, for the default
- * settings: `tidegate/postgres.sql`. Throws an `InputError` where a setting is wrong.
+ * settings: `tidegate/postgres.sql`. Throws an `InputError` if a setting is wrong.
  *
  * ```ts
  * writeFileSync("migrations/007_tidegate.sql", migration());
@@ -108,14 +108,14 @@ function delimiter(tag: string, name: string): string {
 
 /**
  * Makes what the store needs, or brings it up to this version. Call it when you deploy, or at the start, also from several
- * processes at the same time. The role needs `CREATE` on the database, or owns the schema and what is in it. Where there is
+ * processes at the same time. The role needs `CREATE` on the database, or owns the schema and what is in it. If there is
  * nothing to do, it is quick, and any role may call it.
  *
  * ```ts
  * await migrate(new Pool());
  * ```
  *
- * Throws an `InputError` where it is not a client or a setting is wrong, and else what the client throws.
+ * Throws an `InputError` if it is not a client or a setting is wrong, and else what the client throws.
  */
 export async function migrate(client: PostgresClient, options: MigrationOptions = {}): Promise<void> {
   const text = migration(options);

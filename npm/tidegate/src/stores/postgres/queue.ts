@@ -1,18 +1,18 @@
 /**
- * The requests that wait for a statement. One leaves immediately where fewer statements are out than may be. Those made
+ * The requests that wait for a statement. One leaves immediately if fewer statements are out than may be. Those made
  * meanwhile, or in the same turn of the event loop, leave together in the next. Requests on a row that another
- * transaction has locked leave in statements of their own, which are never all of those that may be out.
+ * transaction has locked leave in their own statements, which are never all of those that may be out.
  */
 import { Executor, LOCK_WAIT, type QueueOptions } from "./executor.ts";
 import { overdue, type PendingRequest, stillWaiting } from "./request.ts";
 
-/** Up to so many leave together, even where another statement could be sent. */
+/** Up to this many leave together, even if another statement could be sent. */
 const LEAST_SHARE = 64;
-/** ms that a statement waits for a lock where other requests have to wait for it. */
+/** ms that a statement waits for a lock if other requests have to wait for it. */
 const SHORT_LOCK_WAIT = 5;
 /** ms that a statement on one locked row waits for the lock, at most. */
 const MOST_LOCK_WAIT = 80;
-/** ms until the locked rows are looked at again, where no statement waits for one. */
+/** ms until the locked rows are looked at again, if no statement waits for one. */
 const PAUSE = 20;
 /** ms for which a row counts as locked after it was last seen so. */
 const QUIET = 1000;
@@ -79,7 +79,7 @@ export class Queue {
     }
   }
 
-  /** Carries out these requests. `lock`: ms for a lock, where the rows are locked. */
+  /** Carries out these requests. `lock`: ms for a lock, if the rows are locked. */
   async #execute(batch: readonly PendingRequest[], lock?: number): Promise<void> {
     const shared = lock === undefined ? batch.length : 0;
     this.#statements++;
@@ -121,7 +121,7 @@ export class Queue {
     return true;
   }
 
-  /** Sends requests on locked rows, one statement at a time, where some can be and a statement is left for them. */
+  /** Sends requests on locked rows, one statement at a time, if some can be and a statement is left for them. */
   #sendLocked(): boolean {
     const isOthersTurn = this.#options.statements === 1 && this.#wasOnLocked && this.#waiting.length > 0;
     this.#wasOnLocked = false;
@@ -136,7 +136,7 @@ export class Queue {
   async #tryLocked(ready: readonly PendingRequest[]): Promise<void> {
     this.#isTrying = true;
     const begun = performance.now();
-    // Also where nothing is sent to select them: no other statement leaves in its place.
+    // Also if nothing is sent to select them: no other statement leaves in its place.
     this.#statements++;
     const next = await this.#selectLocked(ready);
     this.#statements--;
@@ -156,7 +156,7 @@ export class Queue {
     this.#schedule();
   }
 
-  /** Selects those whose rows are free by now; where none is, those on the row that was tried longest ago, to wait for it. */
+  /** Selects those whose rows are free by now; if none is, those on the row that was tried longest ago, to wait for it. */
   async #selectLocked(ready: readonly PendingRequest[]): Promise<(Selection & { readonly lock: number }) | undefined> {
     const { statements, batch } = this.#options;
     const on = new Set(ready.flatMap(({ ids }) => ids));

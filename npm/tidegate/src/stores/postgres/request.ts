@@ -30,7 +30,7 @@ export class PendingRequest {
   readonly ids: readonly string[];
   /** Whether all of its calls have one decision. */
   readonly isJoint: boolean;
-  /** Whether it is one take that writes where it is granted, and owes nothing. */
+  /** Whether it is one take that writes if it is granted, and owes nothing. */
   readonly takes: boolean;
   /** Whether it reads one row and writes nothing. */
   readonly reads: boolean;
@@ -41,7 +41,7 @@ export class PendingRequest {
   latest: number = Infinity;
   #settled = false;
   readonly #operation: string;
-  /** Its caller's; `why` is set where the cause is its key alone. */
+  /** Its caller's; `why` is set if the cause is its key alone. */
   #caller: NonNullable<Deadline>;
   #resolve: (reply: Reply) => void;
   #reject: (error: unknown) => void;

@@ -43,7 +43,7 @@ function stateOf(value: string | undefined, ts: string | undefined): Stored {
   return Number.isFinite(state.value) && Number.isFinite(state.ts) && ts !== "" ? state : "corrupt";
 }
 
-/** The parts of a reply; throws where it is not one of the schema's functions'. */
+/** The parts of a reply; throws if it is not one of the schema's functions'. */
 function partsOf(reply: unknown, separator: string, least: number): string[] {
   const parts = typeof reply === "string" ? reply.split(separator) : [];
   if (parts.length < least || !(Number(parts[0]) >= 0)) {

@@ -4,7 +4,7 @@ import { afterWaiting, unreferenced } from "../../limit/steady.ts";
 import { type Send, type Sent, type Statement, statement } from "./client.ts";
 import type { FunctionCall } from "./statements.ts";
 
-/** For each statement that may be out: so many may be without a reply before no more are sent. */
+/** For each statement that may be out: this many may be without a reply before no more are sent. */
 const LOST = 4;
 /** ms between statements that are sent all the same, to find out whether the server is back. */
 const PROBE_AFTER = 1000;
@@ -13,7 +13,7 @@ const PROBE_AFTER = 1000;
 const BEFORE_DEADLINE = 2;
 const MOST_BEFORE_DEADLINE = 20;
 
-/** That many ms where so many are left: more than the event loop is usually behind. */
+/** That many ms if this many are left: more than the event loop is usually behind. */
 function beforeDeadline(rest: number): number {
   return Math.max(BEFORE_DEADLINE, Math.min(MOST_BEFORE_DEADLINE, rest / 10));
 }
@@ -128,7 +128,7 @@ export class Transport {
     return this.#inTime(sent, last() - begun);
   }
 
-  /** The reply. Rejects at the timeout, and shortly before the deadline, in `rest` ms, where it was not sent by then. */
+  /** The reply. Rejects at the timeout, and shortly before the deadline, in `rest` ms, if it was not sent by then. */
   #inTime(sent: Sent, rest: number): Promise<unknown> {
     const timeout = this.#timeout;
     return new Promise((resolve, reject) => {
@@ -136,7 +136,7 @@ export class Transport {
       const atTimeout = (): void => reject(isWithdrawn(sent) ? notSent() : new Error(`no answer within ${timeout} ms`));
       const beforeEnd = Math.max(0, Math.floor(rest - beforeDeadline(rest)));
       if (beforeEnd < timeout) {
-        // Also where it fires late: a client may send the statement once the caller has been answered.
+        // Also if it fires late: a client may send the statement once the caller has been answered.
         const timer = setTimeout(() => {
           if (isWithdrawn(sent)) reject(notSent());
           else cancel = afterWaiting(timeout - beforeEnd, atTimeout, true);

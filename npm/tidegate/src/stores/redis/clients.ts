@@ -54,7 +54,7 @@ export interface Link {
   readonly keyPrefix: string;
   /** Runs the script by its digest, or `whole`. */
   run(whole: boolean, script: string, keys: string[], args: string[]): Promise<unknown>;
-  /** Ends when the client has connected for the first time, or has failed to; absent where it is connected. */
+  /** Ends when the client has connected for the first time, or has failed to; absent if it is connected. */
   readonly connecting?: Promise<unknown> | undefined;
 }
 
@@ -62,7 +62,7 @@ const CLIENTS =
   "a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client of 4 or newer; of 5, also a pool, " +
   "cluster or sentinel), Valkey GLIDE, `Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`";
 
-/** How to run a script on this client. Throws where the client is not supported. */
+/** How to run a script on this client. Throws if the client is not supported. */
 export function linkTo(client: RedisLike): Link {
   const at = Object(client) as Record<string, unknown>;
   const has = (...methods: string[]) => methods.every((method) => typeof at[method] === "function");

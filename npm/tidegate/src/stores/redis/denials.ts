@@ -74,7 +74,7 @@ export class Denials {
     try {
       return await run();
     } finally {
-      // Where two ran, the first one's end lets denials be kept.
+      // If two ran, the first one's end lets denials be kept.
       this.#kept.delete(key);
       this.#returnedAt.set(hash, performance.now());
     }

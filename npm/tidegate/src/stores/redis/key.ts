@@ -1,5 +1,5 @@
 /**
- * The key of a limit's state on the server: `prefix`, then `name`, `/shard` where shards live apart, `:key` where there
+ * The key of a limit's state on the server: `prefix`, then `name`, `/shard` where shards live apart, `:key` if there
  * is a key. Names have neither of the two delimiters, so no two limits share a key.
  */
 import { InputError } from "../../limit/errors.ts";
@@ -19,7 +19,7 @@ export function redisKeyOf(
   return identity.includes("{") ? `${prefix}{}${identity}` : prefix + identity;
 }
 
-/** The name and key that {@link redisKeyOf} wrote, without a shard; `undefined` where it is another key. */
+/** The name and key that {@link redisKeyOf} wrote, without a shard; `undefined` if it is another key. */
 export function nameAndKeyOf(prefix: string, redisKey: string): { name: string; key: string | undefined } | undefined {
   if (!redisKey.startsWith(prefix)) return undefined;
   const identity = redisKey.slice(prefix.length).replace(/^\{[^}]*\}/, "");
@@ -58,7 +58,7 @@ const CRC16 = new Uint16Array(256).map((_, byte) => {
 let encoder: TextEncoder | undefined;
 
 /**
- * The cluster slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or where it has none, of all of it. Not the
+ * The cluster slot of a key, 0 to 16383: CRC16 (XMODEM) of its hash tag, or if it has none, of all of it. Not the
  * package cluster-key-slot: after an empty tag it takes a later one (`{}a{b}`), and the server hashes the whole key.
  */
 export function slotOf(key: string): number {

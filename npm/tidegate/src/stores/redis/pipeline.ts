@@ -135,7 +135,7 @@ export class Pipeline {
   /**
    * Calls the script: `whole`, which the first call of all does, or by its digest. A client may hold a call back and send
    * it when it is connected again, long after. So the script compares the last of the callers' deadlines with the server's
-   * clock, and does nothing where it has passed.
+   * clock, and does nothing if it has passed.
    */
   #call(sent: Sent, whole: boolean, mark: Moment): void {
     const { entries, now, slot, clock, keys, args } = sent;
@@ -278,7 +278,7 @@ function checkGranted(reply: Reply, granted: number): void {
 }
 
 /**
- * What clients put before the server's message, which begins with its error code. GLIDE has names in place of the codes.
+ * What clients put before the server's message, which begins with its error code. GLIDE has names instead of the codes.
  * What a message quotes further on may be a caller's key.
  */
 const WORDS_OF_CLIENT =
@@ -337,6 +337,6 @@ const host = globalThis as {
   process?: { nextTick?: (run: () => void) => void };
   setImmediate?: (run: () => void) => void;
 };
-// Node.js, Bun and Deno run a tick when the promises are done, before any I/O; elsewhere a task of its own is closest.
+// Node.js, Bun and Deno run a tick when the promises are done, before any I/O; elsewhere a separate task is closest.
 const later: (run: () => void) => void =
   host.process?.nextTick ?? host.setImmediate ?? ((run) => void setTimeout(run, 0));

@@ -155,7 +155,7 @@ const wrong = (found: string): string => WRONG[found] ?? "the script's reply abo
 const LATE = /^late (\d+)$/;
 const LATE_MAX_BYTES = 21;
 
-/** The server's clock, ms, where the script did nothing because the deadline had passed. */
+/** The server's clock, ms, if the script did nothing because the deadline had passed. */
 export function readLate(reply: unknown): number | undefined {
   // Its first byte, `l`, is that of hardly any other reply.
   const isLate = (reply as Uint8Array | null)?.[0] === 0x6c && isBytes(reply) && reply.length <= LATE_MAX_BYTES;
@@ -167,7 +167,7 @@ export function readLate(reply: unknown): number | undefined {
 /** The server's reply to a command within a transaction. */
 const QUEUED = "QUEUED";
 
-/** Reads a reply about this many keys, or throws where it is not one. */
+/** Reads a reply about this many keys, or throws if it is not one. */
 export function readReply(reply: unknown, keys: number): Reply {
   const read = typeof reply === "string" ? fromText(reply) : isBytes(reply) ? fromBytes(reply) : undefined;
   if (read === undefined || read.before.length !== keys || !Number.isFinite(read.now)) {

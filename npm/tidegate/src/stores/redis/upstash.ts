@@ -11,7 +11,7 @@ interface Requester {
   request(request: { path: string[]; body: string[][] }): Promise<readonly Reply[]>;
 }
 
-/** What sends this client's commands, where it is one of these two. */
+/** What sends this client's commands, if it is one of these two. */
 export function requesterOf(client: { readonly [name: string]: unknown }): Requester | undefined {
   if (typeof client["evalsha"] !== "function") return undefined;
   const requester = Object(client["client"]) as Partial<Requester>;

@@ -57,7 +57,7 @@ export class Attempt<Version> implements Transaction {
   }
 
   /**
-   * Decides on the calls in order, and returns how they end once this is written. Where the process is slow, it decides on
+   * Decides on the calls in order, and returns how they end once this is written. If the process is slow, it decides on
    * the first calls alone, so that the rest of their time is left for the write.
    */
   async decide(): Promise<End[]> {
@@ -92,7 +92,7 @@ export class Attempt<Version> implements Transaction {
     }
   }
 
-  /** Writes what was decided. Returns why nothing was written, where another attempt may succeed. */
+  /** Writes what was decided. Returns why nothing was written, if another attempt may succeed. */
   async write(): Promise<KeyError | undefined> {
     // One entry that was only read is what it was; several, with shards, must have been so at one time.
     if (this.#writes.size === 0 && this.#reads < 2) return undefined;
@@ -132,7 +132,7 @@ export class Attempt<Version> implements Transaction {
     }
   }
 
-  /** Sets why the calls are late if the database does not answer, where nothing else is the reason. */
+  /** Sets why the calls are late if the database does not answer, if nothing else is the reason. */
   #explain(why: Error | undefined): void {
     for (const { deadline } of this.#calls) deadline.why ??= why;
   }

@@ -20,7 +20,7 @@ interface Batch {
 
 /**
  * One step at a time on an identity, within this process. A call joins the batch whose step is still to begin on one of its
- * identities. Where that cannot wait for those on the others, it is in a new one, after all.
+ * identities. If that cannot wait for those on the others, it is in a new one, after all.
  */
 export class Batches {
   readonly #step: (calls: readonly Waiting[], begin: () => void) => Promise<void>;
@@ -30,7 +30,7 @@ export class Batches {
 
   /**
    * `step` does not reject, and calls `begin` once: no call joins from then on. `hasShards`: whether each shard of a limit is
-   * a row of its own.
+   * its own row.
    */
   constructor(step: (calls: readonly Waiting[], begin: () => void) => Promise<void>, hasShards: boolean) {
     this.#step = step;

@@ -2,7 +2,7 @@
 import type { State } from "../../limit/decision.ts";
 import type { Sharding } from "../../limit/shards.ts";
 
-/** What is stored under an identity; `value` is `undefined` where nothing is. */
+/** What is stored under an identity; `value` is `undefined` if nothing is. */
 export interface Entry<Version> {
   readonly value: unknown;
   /** What the write compares. */
@@ -19,9 +19,9 @@ export interface Write {
 /** One identity of a step. */
 export interface Change<Version> {
   readonly id: string;
-  /** What the step has read; `undefined` where it has read nothing. */
+  /** What the step has read; `undefined` if it has read nothing. */
   readonly seen: Entry<Version> | undefined;
-  /** What it writes; `undefined` where it only reads, and what it has read must be unchanged. */
+  /** What it writes; `undefined` if it only reads, and what it has read must be unchanged. */
   readonly write: Write | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface Swappable<Version> {
   /** Reads a stored value, or throws a `NotAState`. */
   decode(value: unknown): State;
   /**
-   * Writes all of it if everything that was seen is unchanged, in one atomic step, before `until`; otherwise `false`. Where
+   * Writes all of it if everything that was seen is unchanged, in one atomic step, before `until`; otherwise `false`. If
    * the server can refuse a write that is late, it does from `first` on, the first deadline of the step's calls: what is
    * taken after it is lost to that call.
    */
@@ -50,7 +50,7 @@ export interface Swappable<Version> {
   /** Whether `swap` compares every entry: what a step has not read (a reset reads nothing) is then read before it. */
   readonly comparesAll?: boolean;
   /**
-   * What is busy where an error means that nothing was done and another attempt may succeed: entries of the step, or the
+   * What is busy if an error means that nothing was done and another attempt may succeed: entries of the step, or the
    * whole database. `undefined`: the error means anything else.
    */
   busy?(error: unknown): Busy | undefined;

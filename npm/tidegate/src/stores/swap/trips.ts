@@ -1,9 +1,9 @@
-/** How long trips to the database take. */
+/** How long round trips to the database take. */
 export type TripsByKind = Readonly<Record<"read" | "write", Trips>>;
 
-/** Those of one kind. */
+/** The round trips of one kind. */
 export class Trips {
-  /** Ms of the last one, and of one before it that was not out when none ended. */
+  /** Ms of the last one, and of an earlier one that was not under way while none ended. */
   #times: readonly [number, number] = [0, 0];
   /** When the last one ended (`performance.now()`, ms, as the times below). */
   ended: number = -Infinity;
@@ -12,7 +12,7 @@ export class Trips {
   /** When the one that ended last was sent. */
   #sent: number = -Infinity;
 
-  /** Ms. All that are out while none ends may wait for a connection, or for this process. */
+  /** Ms. While none ends, all that are under way may be waiting for a connection, or for this process. */
   get usual(): number {
     return Math.min(...this.#times);
   }
@@ -21,7 +21,7 @@ export class Trips {
     const now = performance.now();
     const ms = now - sent;
     const [last, before] = this.#times;
-    // Overtaken in less than half of its time: it waited for something of its own, as a write does for a lock.
+    // A later one took less than half of its time: this one waited for something else, as a write does for a lock.
     if (sent < this.#sent && ms > 2 * last) return;
     this.#sent = sent;
     if (now - this.ended > ms / 2) {

@@ -17,12 +17,12 @@ export interface Waiting {
   reject(error: unknown): void;
 }
 
-/** When a step is no longer waited for (`performance.now()`, ms): later where this process did not run at that time. */
+/** When callers stop waiting for a step (`performance.now()`, ms): later if this process did not run at that time. */
 export interface Until {
   at: number;
 }
 
-/** When the first of these calls is no longer waited for, `until` at the latest. */
+/** The first deadline of these calls, `until` at the latest. */
 export const firstDeadline = (calls: readonly Waiting[], until: Until): number =>
   Math.min(until.at, ...calls.map(({ deadline }) => deadline.at));
 

@@ -40,7 +40,7 @@ export const DENIALS: Cases = {
       await subject.check("bucket", { key, count: 10.5 });
       await subject.check("bucket", { key, count: 30, reserve: true });
       await subject.limit("bucket", { key, count: 0 });
-      // What was written at that time would now be ahead of the clock, and have a `ts` of its own.
+      // What was written at that time would now be ahead of the clock, and have its own `ts`.
       clock.set(at);
       same(await subject.getValue("bucket", { key }), before, `the two numbers of a ${key} key after checks`);
       clock.advance(5 * SECOND);

@@ -17,7 +17,7 @@ export const SEVERAL: Cases = {
     same((await subject.getValue("user", { key: "ann" })).value, 7, "the first limit");
     same((await subject.getValue("world")).value, 95.5, "the second limit");
   }),
-  "limitAll takes from none where any limit denies, and returns the latest retryAt": needs(
+  "limitAll takes from none if any limit denies, and returns the latest retryAt": needs(
     ["limitAll"],
     async ({ limits, clock }) => {
       const subject = limits({ user, world });
@@ -60,7 +60,7 @@ export const SEVERAL: Cases = {
       same((await subject.limitAll([requests[0], requests[1]])).ok, true, "all, at retryAt");
     },
   ),
-  "limitAll denies without a retryAt where one count exceeds its capacity": needs(["limitAll"], async ({ limits }) => {
+  "limitAll denies without a retryAt if one count exceeds its capacity": needs(["limitAll"], async ({ limits }) => {
     const subject = limits({ user, world });
     const never = await subject.limitAll([
       { name: "world", count: 50 },
