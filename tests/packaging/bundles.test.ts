@@ -102,6 +102,16 @@ describe("bundled", () => {
     expect(context["answers"]).toBe(ANSWERS);
   });
 
+  test("where the host refuses a FinalizationRegistry, as in workflows of Temporal, it runs", async () => {
+    const pure = use('import { defineLimits, MINUTE } from "tidegate/pure";');
+    for (const text of [PROGRAM, pure]) {
+      const context = browserLike();
+      runInContext("FinalizationRegistry = function () { throw new Error('not in workflows'); }", context);
+      runInContext(await bundle(text, []), context);
+      expect(context["answers"]).toBe(ANSWERS);
+    }
+  });
+
   test("for workerd, the wasm stays a module of its own, as that host demands", async () => {
     const text = await bundle(PROGRAM, ["workerd", "worker", "browser"], ["*.wasm"]);
     expect(text).toContain("small.wasm");

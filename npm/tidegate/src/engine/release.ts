@@ -1,11 +1,14 @@
 /** Gives handles of the engine back when their holders were collected. */
 type Held = readonly [drop: (handle: number) => void, handle: number];
 
-/** A host without one keeps handles: as many as limits were defined. */
-const registry =
-  typeof FinalizationRegistry === "undefined"
-    ? undefined
-    : /* @__PURE__ */ new FinalizationRegistry<Held>(([drop, handle]) => drop(handle));
+/** A host without one, and one that refuses it, as workflows of Temporal do, keep handles: as many as limits were defined. */
+const registry = /* @__PURE__ */ (() => {
+  try {
+    return new FinalizationRegistry<Held>(([drop, handle]) => drop(handle));
+  } catch {
+    return undefined;
+  }
+})();
 
 /**
  * Gives a handle back with the engine's function `drop` when its holder was collected. `drop` is not read from the engine
