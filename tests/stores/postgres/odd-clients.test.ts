@@ -1,5 +1,6 @@
 /** Clients that break the rules of promises, and connections that no longer lead anywhere. */
 import { connect, createServer, type Socket } from "node:net";
+import { inspect } from "node:util";
 import { Pool, type PoolClient } from "pg";
 import postgresJs from "postgres";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -64,6 +65,39 @@ describe("a client that rejects with anything, or throws", () => {
     }
   });
 });
+
+/** Errors around the driver's own, as these ORMs make them. */
+const WRAPPERS = {
+  TypeORM: (driverError: Error, query: string, parameters: unknown[]) =>
+    Object.assign(new Error(driverError.message), { ...driverError, query, parameters, driverError }),
+  Sequelize: (error: Error, sql: string, parameters: unknown[]) => {
+    const original = Object.assign(error, { sql, parameters });
+    return Object.assign(new Error(original.message), { original, parent: original, sql, parameters });
+  },
+};
+
+test.each(Object.entries(WRAPPERS))(
+  "an error of %s is the driver's: a try again, and no other caller's key",
+  async (name, wrap) => {
+    const pool = fixture.pool();
+    const query = (text: string, values: unknown[] = []) =>
+      pool.query(text, values).catch((error: Error) => Promise.reject(wrap(error, text, values)));
+    const limit = stock(`wrapped.${name}`, 10);
+    const missing = postgres({ query }, { ...PATIENT, schema: "absent" });
+    const [failed] = await Promise.allSettled(["ann", "ben"].map((key) => missing.decide(take(limit, key))));
+    const { reason } = failed as PromiseRejectedResult;
+    expect(String(reason)).toContain("run npx tidegate migrate");
+    expect(inspect(reason, { depth: 9 })).not.toMatch(/call_rows|ben/);
+    const store = postgres({ query }, PATIENT);
+    await store.decide(take(limit, "ann"));
+    await fixture.admin.query(`BEGIN; SELECT FROM tidegate.states WHERE id = '${limit.identity("ann")}' FOR UPDATE`);
+    const deadline = { at: performance.now() + 5000 };
+    const decisions = ["ann", "ben"].map((key) => store.decide(take(limit, key), undefined, deadline));
+    expect(await decisions[1]).toMatchObject({ ok: true });
+    await fixture.admin.query("COMMIT");
+    expect(await decisions[0]).toMatchObject({ ok: true });
+  },
+);
 
 describe("connections that stay open and lead nowhere", () => {
   async function recovers(make: (port: number) => { client: PostgresClient; end: () => Promise<unknown> }) {

@@ -30,6 +30,11 @@ export function showObject(value: object): string {
   return shown !== "an object" || fields === "" ? shown : `an object with ${fields}`;
 }
 
+/** Keeps a field of a client's error out of logs, because a statement has the keys of other callers. */
+export function hide(error: unknown, field: string): void {
+  if (Object.hasOwn(Object(error), field)) Reflect.defineProperty(error as object, field, { enumerable: false });
+}
+
 /** A value that was passed instead of a library's client. A class or function gets its own remedy. */
 export function showInstead(value: unknown): string {
   if (typeof value === "function") return "a class or function; pass what it makes";

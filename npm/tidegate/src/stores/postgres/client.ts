@@ -1,5 +1,5 @@
 /** PostgreSQL clients, ORMs too, by shape: each sends one statement and returns its one text. */
-import { InputError, show, showInstead } from "../../limit/errors.ts";
+import { hide, InputError, show, showInstead } from "../../limit/errors.ts";
 import { within } from "../turns.ts";
 
 /** pg's `Pool` and `Client` (Neon's too), PGlite, or anything else with `query(text, values)`. */
@@ -135,8 +135,7 @@ export function databaseOf(client: PostgresClient, prepare: boolean): Database {
     // Drizzle wraps parameters in its own class.
     const written = ({ text, values }: Statement): string =>
       text.replace(/\$(\d+)(?=::text)/g, (_, n) => literal(values[Number(n) - 1] ?? null));
-    const query = (made: Statement) => drizzle.execute(written(made)).then(undefined, throwDriverError);
-    return { send: sending(query), run: (text) => drizzle.execute(text) };
+    return { send: sending((made) => drizzle.execute(written(made))), run: (text) => drizzle.execute(text) };
   }
   if (isUnsafeClient(client)) {
     // Bun's `SQL` is one of several databases.
@@ -157,7 +156,7 @@ export function databaseOf(client: PostgresClient, prepare: boolean): Database {
 /** Sends by a function that sends at once, and cannot withdraw. */
 const sending =
   (query: (statement: Statement, timeout: number) => PromiseLike<unknown>): Send =>
-  (make, timeout) => ({ reply: query(make(), timeout).then(replyOf), withdraw: () => false });
+  (make, timeout) => ({ reply: query(make(), timeout).then(replyOf, throwDriverError), withdraw: () => false });
 
 const NOT_CONNECTED = "the client is not connected; await client.connect() before the first call";
 
@@ -199,10 +198,26 @@ function takesNoText(client: DrizzleLike): boolean {
   }
 }
 
-/** Throws the driver's own error: around it Drizzle has one whose message is the statement, with the keys of many callers. */
+/**
+ * Throws the driver's own error. Around it Drizzle, TypeORM and Sequelize have one with the statement and its values, which
+ * are the keys of many callers.
+ */
 function throwDriverError(error: unknown): never {
-  const { query, cause } = Object(error) as { query?: unknown; cause?: unknown };
-  throw query === undefined ? error : (cause ?? error);
+  const { cause, driverError = cause, original = driverError, query, sql = query } = Object(error) as Wrapper;
+  if (sql === undefined || !original) throw error;
+  // Sequelize adds them to the driver's error, too.
+  hide(original, "sql");
+  hide(original, "parameters");
+  throw original;
+}
+
+/** An error around a driver's: the statement, which TypeORM and Drizzle have in `query`, and the driver's own. */
+interface Wrapper {
+  readonly sql?: unknown;
+  readonly query?: unknown;
+  readonly original?: unknown;
+  readonly driverError?: unknown;
+  readonly cause?: unknown;
 }
 
 /** A value in the text of a statement: `E''` reads backslashes alike, whatever `standard_conforming_strings` is. */

@@ -1,6 +1,6 @@
 /** The clients that a store takes, by their shape, and one way to run a script on each of them. */
 
-import { InputError, messageOf, showInstead } from "../../limit/errors.ts";
+import { hide, InputError, messageOf, showInstead } from "../../limit/errors.ts";
 import type { Form } from "./script.ts";
 import { requesterOf, commandSender } from "./upstash.ts";
 
@@ -195,8 +195,7 @@ function ioredis(client: Ioredis, server: Server): Link {
  */
 function explained(error: unknown, why: Error | undefined): unknown {
   const { name, message } = Object(error) as { name?: unknown; message?: unknown };
-  if (Object.hasOwn(Object(error), "command"))
-    Reflect.defineProperty(error as object, "command", { enumerable: false });
+  hide(error, "command");
   if (why === undefined || error === why || name === "ReplyError") return error;
   return new Error(`${String(message)} (the connection's last error: ${messageOf(why)})`, { cause: error });
 }
