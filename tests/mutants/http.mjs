@@ -217,12 +217,7 @@ export const HTTP = [
   one("middleware/count.ts", "b - a", "a - b", EXPRESS),
   one("middleware/client.ts", 'key === "unknown" && incoming.socket === undefined', "false", GATE, FETCH),
   one("middleware/client.ts", "named.includes(address)", "false", FETCH),
-  one(
-    "middleware/client.ts",
-    "named[0] === socket?.remoteAddress",
-    'named.includes(socket?.remoteAddress ?? "")',
-    FASTIFY,
-  ),
+  one("middleware/client.ts", "named[0] ===", "named.at(-1) ===", FASTIFY),
   one("middleware/client.ts", "named[0] === socket?.remoteAddress", "false", FASTIFY),
   one("middleware/client.ts", "(trustsAll || !hasRead(forwarded, incoming))", "!hasRead(forwarded, incoming)", EXPRESS),
   one("middleware/client.ts", "      warned = true;\n", "", EXPRESS, GATE),
