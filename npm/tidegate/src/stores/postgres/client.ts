@@ -156,7 +156,10 @@ export function databaseOf(client: PostgresClient, prepare: boolean): Database {
 /** Sends by a function that sends at once, and cannot withdraw. */
 const sending =
   (query: (statement: Statement, timeout: number) => PromiseLike<unknown>): Send =>
-  (make, timeout) => ({ reply: query(make(), timeout).then(replyOf, throwDriverError), withdraw: () => false });
+  (make, timeout) => ({
+    reply: query(make(), timeout).then(replyOf, (error) => Promise.reject(driverErrorOf(error))),
+    withdraw: () => false,
+  });
 
 const NOT_CONNECTED = "the client is not connected; await client.connect() before the first call";
 
@@ -199,16 +202,21 @@ function takesNoText(client: DrizzleLike): boolean {
 }
 
 /**
- * Throws the driver's own error. Around it Drizzle, TypeORM and Sequelize have one with the statement and its values, which
+ * The driver's own error. Around it Drizzle, TypeORM and Sequelize have one with the statement and its values, which
  * are the keys of many callers.
  */
-function throwDriverError(error: unknown): never {
-  const { cause, driverError = cause, original = driverError, query, sql = query } = Object(error) as Wrapper;
-  if (sql === undefined || !original) throw error;
-  // Sequelize adds them to the driver's error, too.
-  hide(original, "sql");
-  hide(original, "parameters");
-  throw original;
+function driverErrorOf(error: unknown): unknown {
+  try {
+    const { cause, driverError = cause, original = driverError, query, sql = query } = Object(error) as Wrapper;
+    if (sql === undefined || !original) return error;
+    // Sequelize adds them to the driver's error, too.
+    hide(original, "sql");
+    hide(original, "parameters");
+    return original;
+  } catch {
+    // The error cannot be read.
+    return error;
+  }
 }
 
 /** An error around a driver's: the statement, which TypeORM and Drizzle have in `query`, and the driver's own. */
