@@ -8,7 +8,7 @@ import { rateLimit as fastify } from "../src/middleware/fastify.ts";
 import { rateLimit as fetchHandler } from "../src/middleware/fetch.ts";
 import { rateLimit as hono, rateLimitBinding } from "../src/middleware/hono.ts";
 import { rateLimitAction } from "../src/middleware/next.ts";
-import { rateLimit as node } from "../src/middleware/node.ts";
+import { rateLimit as node, rateLimitMiddleware as middleware } from "../src/middleware/node.ts";
 import { metrics } from "../src/observe/index.ts";
 import { policyKey } from "../src/policies/index.ts";
 import { transactional } from "../src/stores/transactional.ts";
@@ -231,6 +231,8 @@ describe("a middleware", () => {
   const LIMITER = "`limiter` must be what defineLimits returns; got ";
   const ITSELF = "a request; mount what rateLimit(limits, options) returns, not rateLimit itself";
   const [request, response] = [{ headers: {} }, { setHeader: () => {} }];
+  const NEXT = "`next` must be a function; where handlers take a Request or an event use tidegate/fetch; got undefined";
+  const next = () => {};
   throwEach([
     ["Express: app.use(rateLimit)", () => express(any(request), any(response)), LIMITER + ITSELF],
     ["Fastify: addHook(…, rateLimit)", () => fastify(any({ raw: request }), any({})), LIMITER + ITSELF],
@@ -249,6 +251,16 @@ describe("a middleware", () => {
       "Fetch: no handler",
       () => fetchHandler(limits, { name: "sendMessage" }, any()),
       "`handler` must be a function, after the options: rateLimit(limits, options, handler); got undefined",
+    ],
+    [
+      "Express: in h3, as (event, next)",
+      () => express(limits, { name: "sendMessage" })(any({}), any(next), any()),
+      NEXT,
+    ],
+    [
+      "node:http: in h3, as (event, next)",
+      () => middleware(limits, { name: "sendMessage" })(any({}), any(next), any()),
+      NEXT,
     ],
     [
       "node:http: no listener",

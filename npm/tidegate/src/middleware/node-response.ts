@@ -1,7 +1,7 @@
 /** What the middleware of frameworks on `node:http` share: Express, Fastify, Koa, Nest and plain servers. */
 import type { HeaderTarget } from "../http/fields.ts";
 import { isPromise } from "../limit/realms.ts";
-import { show } from "../limit/errors.ts";
+import { InputError, show } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { Gate } from "./gate.ts";
 import type { Denial, RequestDecision } from "./options.ts";
@@ -138,6 +138,8 @@ export const errorOf = (thrown: unknown): unknown =>
  * with one of `next`.
  */
 export function goOn(decide: () => Pending<boolean>, next: () => unknown, failed: (error: unknown) => void): unknown {
+  if (typeof failed !== "function")
+    throw new InputError("next", "a function; where handlers take a Request or an event use tidegate/fetch", failed);
   const fail = (thrown: unknown): void => failed(errorOf(thrown));
   let decided: Pending<boolean>;
   try {

@@ -92,7 +92,7 @@ export function rateLimitMiddleware<
         if (!goesOn && isOfRestify(request)) (next as (end: unknown) => void)(false);
         return goesOn;
       });
-    goOn(allowed, next, (error) => next(error as Error));
+    goOn(allowed, next, next as (error: unknown) => void);
   };
 }
 
