@@ -68,6 +68,17 @@ for (const [runtime, name] of [
       expect(decisions.filter(({ ok }) => ok).length).toBe(5);
       await close();
     });
+
+    test(`${name}: a table whose ids are no key is not a store's, and the error has the remedy`, async () => {
+      const { client, close } = await clients[name](join(folder, `${runtime}-keyless.db`));
+      await sqlite(client).connecting;
+      const create = "CREATE TABLE keyless (id TEXT, state TEXT, drop_at INTEGER)";
+      await ("execute" in client ? client.execute({ sql: create, args: [] }) : client.run(create));
+      const store = sqlite(client, { table: "keyless" });
+      const limiter = defineLimits({ one: { kind: "token bucket", rate: 5, period: HOUR } }, { store, log: false });
+      expect(String((await limiter.limit("one")).cause)).toContain("give the store one of its own");
+      await close();
+    });
   });
 }
 
