@@ -202,7 +202,7 @@ export const PROMISES = [
     "true",
   ),
   source(
-    "policy documents are checked alike natively, in WebAssembly and by the schema",
+    "policy documents are checked alike natively and in WebAssembly",
     "policies/repeated.ts",
     "      frame.names.add(frame.step);\n",
     "",
