@@ -10,8 +10,8 @@ const CLOCK = ["server-clock.test.ts"];
 const QUEUE = ["client/throttle.test.ts", "client/laws.test.ts"];
 
 const OUTAGES = ["resilience.test.ts", "outages.test.ts"];
-const TURNS = ["turns.test.ts", "transactional.test.ts"];
-const SPREAD = ["spread.test.ts"];
+const KEYED_QUEUE = ["keyed-queue.test.ts", "transactional.test.ts"];
+const SHARDED = ["sharded.test.ts"];
 const NAMES = ["middleware/drop-in-names.test.ts"];
 
 const [EXPRESS, FASTIFY] = ["middleware/express.test.ts", "middleware/fastify.test.ts"];
@@ -43,8 +43,8 @@ const LIST = [
   one("limiter/lease/lease.ts", "this.#found = (this.#found +", "this.#found = 0 * (this.#found +", ...LEASE),
   one("limiter/lease/lease.ts", "    this.tokens -= count;\n", "", ...LEASE),
   one("stores/server-clock.ts", "known > least && known < most", "known < most", ...CLOCK),
-  one("stores/server-clock.ts", "Math.ceil(steady + ahead) - 1", "Math.ceil(steady + ahead) - 2", ...CLOCK),
-  one("stores/server-clock.ts", "Math.max(steady - this.#at, 0) * DRIFT", "0", ...CLOCK),
+  one("stores/server-clock.ts", "Math.ceil(monotonic + ahead) - 1", "Math.ceil(monotonic + ahead) - 2", ...CLOCK),
+  one("stores/server-clock.ts", "Math.max(monotonic - this.#at, 0) * DRIFT", "0", ...CLOCK),
   one("stores/server-clock.ts", "now - mark.wall) : now - mark.wall", "now - mark.wall) : 0", ...CLOCK),
   one(
     "limiter/lease/leases.ts",
@@ -78,10 +78,10 @@ const LIST = [
   one("limiter/outages.ts", "      node.probeAt = now;\n", "", "unanswered.test.ts"),
   one("limiter/outages.ts", "node.wait = Math.max(node.wait / 2, PROBE_AFTER);", "", "unanswered.test.ts"),
   one("limiter/outages.ts", ' && admitted === "probe"', "", "unanswered.test.ts"),
-  one("limit/steady.ts", "late < JITTER)", "true)", "busy.test.ts"),
-  one("limit/steady.ts", "late > -EARLY && ", "", "busy.test.ts"),
-  one("limit/steady.ts", "late < -FAKE || ", "", "busy.test.ts"),
-  one("limit/steady.ts", "deadline.at = now + rest;", "{}", "busy.test.ts"),
+  one("limit/monotonic.ts", "late < JITTER)", "true)", "busy.test.ts"),
+  one("limit/monotonic.ts", "late > -EARLY && ", "", "busy.test.ts"),
+  one("limit/monotonic.ts", "late < -FAKE || ", "", "busy.test.ts"),
+  one("limit/monotonic.ts", "deadline.at = now + rest;", "{}", "busy.test.ts"),
   one("stores/postgres/queue.ts", "overdue(this.#waiting) ?? ", "", "postgres-deadline.test.ts"),
   one("stores/postgres/queue.ts", " ?? overdue(this.#onLocked)", "", "postgres-deadline.test.ts"),
   one("stores/postgres/queue.ts", "rows.find((id) => alone.has(id))", "rows[0]", "postgres-queue.test.ts"),
@@ -106,19 +106,19 @@ const LIST = [
     "workers-kv.test.ts",
   ),
   one("limiter/resilience.ts", "connectBy ??= ", "connectBy = ", "connecting.test.ts"),
-  one("limiter/resilience.ts", "at: steadyNow() + timeout", "at: steadyNow() + 20 * timeout", ...OUTAGES),
+  one("limiter/resilience.ts", "at: monotonicNow() + timeout", "at: monotonicNow() + 20 * timeout", ...OUTAGES),
   one("limiter/resilience.ts", "deadline.why ?? ", "", "swap.test.ts"),
   one("stores/failure.ts", "error instanceof KeyError", "false", "swap.test.ts"),
   one("stores/failure.ts", "error instanceof NotAState", "false", ...OUTAGES),
-  one("stores/turns.ts", "for (const id of ids) this.#last.set(id, turn);", "", ...TURNS),
-  one("stores/turns.ts", "steadyNow() > deadline.at - 1", "false", ...TURNS),
-  one("stores/turns.ts", "deadline.at - 1", "deadline.at", ...TURNS),
-  one("stores/spread.ts", "this.#now, undefined).#giveToAll", "this.#now, this.#deadline).#giveToAll", ...SPREAD),
-  one("stores/spread.ts", "        taken.clear();\n", "", ...SPREAD),
-  one("stores/spread.ts", "if (round > ROUNDS) return", "return", ...SPREAD),
-  one("stores/spread.ts", "reserved: after.value < 0", "reserved: true", ...SPREAD),
-  one("stores/spread.ts", "      await this.#giveParts([...parts]).catch(() => {});\n", "", ...SPREAD),
-  one("stores/spread.ts", "if (failed !== undefined) throw failed.reason;", "", ...SPREAD),
+  one("stores/keyed-queue.ts", "for (const id of ids) this.#last.set(id, entry);", "", ...KEYED_QUEUE),
+  one("stores/keyed-queue.ts", "monotonicNow() > deadline.at - 1", "false", ...KEYED_QUEUE),
+  one("stores/keyed-queue.ts", "deadline.at - 1", "deadline.at", ...KEYED_QUEUE),
+  one("stores/sharded.ts", "this.#now, undefined).#giveToAll", "this.#now, this.#deadline).#giveToAll", ...SHARDED),
+  one("stores/sharded.ts", "        taken.clear();\n", "", ...SHARDED),
+  one("stores/sharded.ts", "if (round > ROUNDS) return", "return", ...SHARDED),
+  one("stores/sharded.ts", "reserved: after.value < 0", "reserved: true", ...SHARDED),
+  one("stores/sharded.ts", "      await this.#giveParts([...parts]).catch(() => {});\n", "", ...SHARDED),
+  one("stores/sharded.ts", "if (failed !== undefined) throw failed.reason;", "", ...SHARDED),
   one("middleware/drop-in/hits.ts", "hitKey(key, String(period))", 'hitKey(key, "")', ...NAMES),
   one("middleware/drop-in/algebra.ts", ', start: "first request"', "", "middleware/drop-in-windows.test.ts"),
   one("middleware/drop-in/throttler.ts", "if (begun.ok)", "if (!begun.ok)", "middleware/drop-in-windows.test.ts"),

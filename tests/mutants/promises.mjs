@@ -241,7 +241,7 @@ export const PROMISES = [
   ),
   source(
     "a `fetch` slows down before it is denied",
-    "client/restraint.ts",
+    "client/server-pace.ts",
     "left < most * this.#slowBelow || left === 0",
     "false",
   ),

@@ -8,7 +8,7 @@ const of =
 const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.ts`);
 const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);
 
-const [swap, attempt, trips, waiting] = ["swap", "swap/attempt", "swap/trips", "swap/waiting"].map((file) =>
+const [swap, attempt, trips, waiting] = ["swap", "swap/attempt", "swap/round-trips", "swap/waiting"].map((file) =>
   of(`${file}.ts`, ...unit("swap", "swap-time", "swap-load")),
 );
 const sharing = of("swap/attempt.ts", ...unit("swap", "swap-shared"));
@@ -20,9 +20,9 @@ const combined = (find, replace) => ({
   tests: unit("swap"),
 });
 const steps = of("steps.ts", ...unit("swap", "transactional"));
-const turns = of("turns.ts", ...unit("turns", "transactional"));
+const keyedQueue = of("keyed-queue.ts", ...unit("keyed-queue", "transactional"));
 const transactional = of("transactional.ts", ...unit("transactional"));
-const spread = of("spread.ts", ...unit("spread"));
+const sharded = of("sharded.ts", ...unit("sharded"));
 const object = (file) => of(file, ...unit("durable-object"));
 const record = of("record.ts", ...server("dynamodb/suite"));
 const memcachedClient = of("memcached/client.ts", ...server("memcached/keys"));
@@ -117,12 +117,12 @@ export const STORES = [
   swap("performance.now() + pause > until", "performance.now() > until"),
   swap("reject(deadline.why ?? error)", "reject(error)"),
   waiting("reject(deadline.why ?? reason)", "reject(reason)"),
-  of("swap.ts", ...unit("turns"))("due.why = NOT_SENT;", ""),
+  of("swap.ts", ...unit("keyed-queue"))("due.why = NOT_SENT;", ""),
   swap("    await overdueTimers(Math.min(...batch.map(({ deadline }) => deadline.at)));\n", ""),
   attempt("deadline.why ??= why;", "deadline.why = why;"),
   swap("      await overdueTimers(firstDeadline(calls, until));\n", ""),
   swap("deadline.why = whyLate(deadline, since);", "deadline.why = undefined;"),
-  turns("steadyNow() > (since + at) / 2 ? LITTLE_TIME : undefined", "LITTLE_TIME"),
+  keyedQueue("monotonicNow() > (since + at) / 2 ? LITTLE_TIME : undefined", "LITTLE_TIME"),
   attempt("if (!this.#seen.has(id)) await this.#load([id]);", "await this.#load([id]);"),
   attempt("if (written !== undefined) return written.state;", ""),
   attempt("Math.max(fullAt - now, 0) + SLACK", "Math.max(fullAt - now, 0)"),
@@ -166,22 +166,22 @@ export const STORES = [
   combined("Math.max(...defined)", "Math.min(...defined)"),
   steps("this.#states.delete(limit.identity(key, each))", "this.#states.delete(limit.identity(key, 0))"),
 
-  turns("Promise.all([...before].map(over))", "Promise.race([...before].map(over))"),
-  turns("if (this.#last.get(id) === turn) this.#last.delete(id);", "this.#last.delete(id);"),
-  turns("  deadline.why = NOT_SENT;\n", ""),
-  turns("  deadline.why = whyLate(deadline, since);\n", ""),
-  transactional("turns.run(idsOf(targets), decided, deadline)", "turns.run(idsOf(targets), decided)"),
-  transactional("turnsOf(within)", "new Turns()"),
+  keyedQueue("Promise.all([...before].map(over))", "Promise.race([...before].map(over))"),
+  keyedQueue("if (this.#last.get(id) === entry) this.#last.delete(id);", "this.#last.delete(id);"),
+  keyedQueue("  deadline.why = NOT_SENT;\n", ""),
+  keyedQueue("  deadline.why = whyLate(deadline, since);\n", ""),
+  transactional("queue.run(idsOf(targets), decided, deadline)", "turns.run(idsOf(targets), decided)"),
+  transactional("queueOf(within)", "new KeyedQueue()"),
   transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),
 
-  spread('if (step.status === "rejected") continue;', 'if (step.status === "rejected") throw step.reason;'),
-  spread("b.value - a.value", "a.value - b.value"),
-  spread("order[i + 1]?.value ?? -Infinity", "-Infinity"),
-  spread("(taken.get(shard) ?? 0) + part", "part"),
-  spread("      rest -= part;\n", ""),
-  spread("over > this.#tolerance ? this.#fill(seen, over) : []", "[]"),
-  spread('"charge", count / limit.policy.shards)', '"charge", count)'),
-  spread("decision.ok || count <= tolerance ?", "true ?"),
+  sharded('if (step.status === "rejected") continue;', 'if (step.status === "rejected") throw step.reason;'),
+  sharded("b.value - a.value", "a.value - b.value"),
+  sharded("order[i + 1]?.value ?? -Infinity", "-Infinity"),
+  sharded("(taken.get(shard) ?? 0) + part", "part"),
+  sharded("      rest -= part;\n", ""),
+  sharded("over > this.#tolerance ? this.#fill(seen, over) : []", "[]"),
+  sharded('"charge", count / limit.policy.shards)', '"charge", count)'),
+  sharded("decision.ok || count <= tolerance ?", "true ?"),
 
   object("durable-object/wire.ts")("waiting.why = LITTLE_TIME;", "{}"),
   object("durable-object/wire.ts")("Object(error).overloaded", "false"),

@@ -69,7 +69,7 @@ function resumeAt(lastId: string | null, { counts, process }: Source): number {
 
 /** One stream: looks at the counts again and again, and sends what is new. */
 class Stream {
-  /** By the steady clock. */
+  /** By the monotonic clock. */
   readonly openedAt: number = performance.now();
   readonly readable: ReadableStream<Uint8Array>;
   readonly #encoder = new TextEncoder();

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { Limit } from "../src/limit/limit.ts";
-import { afterWaiting } from "../src/limit/steady.ts";
+import { afterWaiting } from "../src/limit/monotonic.ts";
 import { KeyError } from "../src/stores/failure.ts";
 import { swapStore } from "../src/stores/swap.ts";
 import { behind } from "./behind.ts";

@@ -12,16 +12,16 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // The seed of the table's hash.
   ["crypto.getRandomValues", /^stores\/memory\.ts$/],
   // Where a call has no `now`.
-  ["Date.now", /^limit\/steady\.ts$/],
+  ["Date.now", /^limit\/monotonic\.ts$/],
   ["Date.now", /^limiter\/(limiter|adaptive|fallback|lease\/\w+)\.ts$/],
   [
     "Date.now",
     /^(cli\/bin|client\/clock|client\/rate-limit-fields|middleware\/drop-in\/[\w-]+|react\/clock-offset)\.ts$/,
   ],
   // Durations, which no correction of the host's clock may change.
-  ["performance.now", /^(limit\/steady|react\/(clock-offset|remote))\.ts$/],
+  ["performance.now", /^(limit\/monotonic|react\/(clock-offset|remote))\.ts$/],
   // Deadlines: each ends with the call that it is for.
-  ["setTimeout", /^(limit\/steady|limiter\/budget|client\/clock|react\/view-observer)\.ts$/],
+  ["setTimeout", /^(limit\/monotonic|limiter\/budget|client\/clock|react\/view-observer)\.ts$/],
   // What differs between the retries of two clients; the values of generated tests.
   ["Math.random", /^(client\/fetch|testing\/vectors)\.ts$/],
 ];

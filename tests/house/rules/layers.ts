@@ -13,7 +13,7 @@ const MODULES: readonly (readonly [module: string, files: RegExp])[] = [
   ["layers", /^limiter\/(layers(-none)?|resilience(-sync)?|fallback|outages|lease\/\w+)\.ts$/],
   [
     "store parts",
-    /^stores\/(index|connecting|contract|failure|steps|swap(\/\w+)?|table|transactional|record|spread|turns|server-clock|addon-store|programs\.d)\.ts$/,
+    /^stores\/(index|connecting|contract|failure|steps|swap(\/[\w-]+)?|table|transactional|record|sharded|keyed-queue|server-clock|addon-store|programs\.d)\.ts$/,
   ],
   ["memory", /^stores\/memory\.ts$/],
   ["store $1", /^stores\/([\w-]+?)(?:\.ts$|\/)/],

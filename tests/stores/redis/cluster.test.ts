@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { defineLimits } from "tidegate";
 import { type Call, Limit, type Op } from "tidegate/store";
 import { redis, type RedisOptions, type RedisStore } from "tidegate/redis";
-import { drain, fill } from "../../../npm/tidegate/src/stores/spread.ts";
+import { drain, fill } from "../../../npm/tidegate/src/stores/sharded.ts";
 import { slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { clustered, type Open } from "./clients.ts";
 import { Random } from "../random.ts";

@@ -1,5 +1,5 @@
 /** How long a command waits for a server: a person waits, and no request of a client. */
-import { afterWaiting } from "../limit/steady.ts";
+import { afterWaiting } from "../limit/monotonic.ts";
 
 /** ms. */
 export const PATIENCE = 10_000;

@@ -1,7 +1,7 @@
 /** The clock and the timers of this folder, which a test may replace. */
 import type { Check } from "../limit/checks.ts";
 import { LONGEST_TIMER, SECOND } from "../limit/duration.ts";
-import { steadyNow } from "../limit/steady.ts";
+import { monotonicNow } from "../limit/monotonic.ts";
 
 /** A clock with timers: the host's own, or a test's (`fakeClock()` of `tidegate/testing` is one). */
 export interface Clock {
@@ -19,18 +19,18 @@ export interface Clock {
  */
 export function systemClock(): Clock {
   let last = -Infinity;
-  let lastSteady = 0;
+  let lastMonotonic = 0;
   let ahead = 0;
   return {
     now() {
       const wall = Date.now();
-      const steady = steadyNow();
+      const monotonic = monotonicNow();
       // It goes back if a test's fake timers replace it.
-      const behind = last + Math.max(steady - lastSteady, 0) - wall;
+      const behind = last + Math.max(monotonic - lastMonotonic, 0) - wall;
       // Less than a second: the host's clock is slowed down, or a test stops it and not the other one.
       ahead = wall < last || behind + ahead > SECOND ? Math.max(ahead, behind) : 0;
       last = wall + ahead;
-      lastSteady = steady;
+      lastMonotonic = monotonic;
       return last;
     },
     setTimeout: (callback, ms) => setTimeout(callback, ms),

@@ -9,7 +9,7 @@ import { copyOf, type Facts, factsOf, hasOnlyKnown, isIdempotent, requestKeyOf }
 import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf } from "./options.ts";
 import { Queues } from "./queue.ts";
 import { readRateLimit, type ServerLimits } from "./rate-limit-fields.ts";
-import { Restraint } from "./restraint.ts";
+import { ServerPace } from "./server-pace.ts";
 import { sourcesOf } from "./source.ts";
 
 /** A `fetch` that waits, with the state of its queues. */
@@ -62,8 +62,8 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   const semaphore = semaphoreOf(concurrency);
   const sources = limit === undefined ? undefined : sourcesOf(limit, () => clock.now());
   const queues = new Queues((key) => {
-    const restraint = new Restraint(slowBelow, semaphore);
-    return { clock, maxQueued, semaphore: restraint, pace: restraint, source: sources?.(key) };
+    const pace = new ServerPace(slowBelow, semaphore);
+    return { clock, maxQueued, semaphore: pace, pace, source: sources?.(key) };
   });
   let calls = 0;
   // Spreads the retries of different clients; React Native has no `crypto`.
@@ -79,8 +79,8 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     const key = keyOf === "origin" ? url.origin : check("key", keyOf(url, init), STRING);
     const count = typeof countOf === "function" ? check("count", countOf(url, init), TOKENS) : countOf;
     const queue = queues.get(key);
-    const { pace: restraint } = queue.parts;
-    if (queue.isIdle) restraint.rest();
+    const { pace } = queue.parts;
+    if (queue.isIdle) pace.idle();
     const notAfter = clock.now() + deadline;
     const call = ++calls;
     const repeatable =
@@ -89,23 +89,23 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     const retries = mayRepeat ? maxRetries : 0;
     /** Sends the request and applies the server's limits before the next one is sent; `at` is when to retry a denial. */
     async function exchange(attempt: number): Promise<{ response: Response; at: number | undefined }> {
-      const number = restraint.send();
+      const number = pace.send();
       const response = await hostFetch()(attempt < retries ? copyOf(input) : input, init);
       check("fetch", response, RESPONSE);
       const now = clock.now();
       // Dates are read by the host's time, which this clock may be ahead of.
       const reported = readRateLimit(response.headers, ownClock?.now());
-      restraint.learn(reported, number, now);
+      pace.learn(reported, number, now);
       const chosen = retry?.(response);
       if (chosen !== undefined) check("retry", chosen, FLAG);
       if (!(chosen ?? isDenied(response, reported))) {
-        restraint.granted();
+        pace.granted();
         return { response, at: undefined };
       }
       const longest = Math.min(maxWait, notAfter - now);
       const at = retryTime(reported, now, { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` });
       if (at - now > maxWait) return { response, at: undefined };
-      restraint.denied(at);
+      pace.denied(at);
       return { response, at };
     }
     for (let attempt = 0; ; attempt++) {

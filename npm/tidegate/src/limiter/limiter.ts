@@ -34,7 +34,7 @@ import {
 } from "./options.ts";
 import { type Config, numberError } from "../limit/config.ts";
 import { checkFlag, checkObject, checkOptions } from "../limit/checks.ts";
-import { follow } from "../limit/pending.ts";
+import { follow } from "../limit/maybe-promise.ts";
 import { PLAIN, tagOf } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";

@@ -1,7 +1,7 @@
 /** A circuit breaker and log lines for each node of a store. */
 import { InputError, isStoreError, messageOf, shortened, type StoreError } from "../limit/errors.ts";
 import { notify } from "../limit/notify.ts";
-import { steadyNow } from "../limit/steady.ts";
+import { monotonicNow } from "../limit/monotonic.ts";
 import type { KeyError } from "../stores/failure.ts";
 
 interface Lines {
@@ -77,7 +77,7 @@ export class Outages {
   admit(name: string): Admitted | undefined {
     const node = this.#nodes.get(name);
     if (node === undefined || node.failures < FAILURES_TO_OPEN) return "call";
-    const now = steadyNow();
+    const now = monotonicNow();
     if (now < node.probeAt) return undefined;
     node.wait = Math.min(node.wait * 2, PROBE_AFTER_MOST);
     node.probeAt = now + node.wait;
@@ -105,7 +105,7 @@ export class Outages {
   }
 
   #nodeFailed(name: string, error: unknown, instead: string): void {
-    const now = steadyNow();
+    const now = monotonicNow();
     const node = this.#node(name);
     if (++node.failures === FAILURES_TO_OPEN) node.probeAt = now + node.wait;
     if (node.isLogged || now - node.loggedAt < LOG_EVERY) return;
@@ -118,7 +118,7 @@ export class Outages {
     // `true`: the store works, and only the key's state is unusable or contended. Otherwise that is unknown.
     const { answered = !isLate } = Object(error.cause) as Partial<KeyError>;
     if (answered) this.succeeded(name);
-    const now = steadyNow();
+    const now = monotonicNow();
     const node = this.#nodes.get(name);
     if (node !== undefined && !answered && admitted === "probe") {
       // It shows nothing, nor would later probes on the same busy key: the next call is the probe.

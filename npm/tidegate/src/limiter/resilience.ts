@@ -10,7 +10,7 @@ import type { AsyncStore, Call, Deadline, OnStoreError, Op } from "../stores/con
 import { failure, idsOf, type Target } from "../stores/failure.ts";
 import { Fallback } from "./fallback.ts";
 import { type Admitted, type checkLog, type Log, Outages } from "./outages.ts";
-import { afterWaiting, steadyNow } from "../limit/steady.ts";
+import { afterWaiting, monotonicNow } from "../limit/monotonic.ts";
 
 /** How a limiter handles a store that fails. */
 export interface Resilience {
@@ -205,8 +205,8 @@ export class ResilientStore implements AsyncStore {
   #connection(): Promise<unknown> | undefined {
     const { connecting } = this.#store;
     if (connecting === undefined) return undefined;
-    this.#connectBy ??= steadyNow() + LONGEST_CONNECT;
-    const wait = this.#connectBy - steadyNow();
+    this.#connectBy ??= monotonicNow() + LONGEST_CONNECT;
+    const wait = this.#connectBy - monotonicNow();
     if (wait <= 0) return undefined;
     return new Promise((resolve, reject) => {
       const cancel = afterWaiting(wait, () => resolve(undefined));
@@ -228,7 +228,7 @@ export class ResilientStore implements AsyncStore {
         return;
       }
       const timeout = this.#timeoutOf(task.targets);
-      const deadline: NonNullable<Deadline> = { at: steadyNow() + timeout };
+      const deadline: NonNullable<Deadline> = { at: monotonicNow() + timeout };
       let isOver = false;
       /** Ends the call; `false` if it has ended before. */
       const end = (): boolean => {

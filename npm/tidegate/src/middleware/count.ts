@@ -5,7 +5,7 @@ import { check, checkFields, fieldTable, checkObject, numberFrom } from "../limi
 import { TOKENS } from "../limit/tokens.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
-import { follow, type Pending } from "../limit/pending.ts";
+import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 
 /**
  * A count that the client states, in a header or a query parameter, clamped to bounds. A value that is absent or no plain
@@ -29,14 +29,14 @@ interface StatedCount {
  * Tokens that a request takes: a number (default 1), a function of the request, or what the client states, in bounds. A
  * function that returns no such number, or `undefined`, fails the request.
  */
-export type Count<R> = number | StatedCount | ((request: R) => Pending<number>);
+export type Count<R> = number | StatedCount | ((request: R) => MaybePromise<number>);
 
 const FIELDS = fieldTable("header", "query", "default", "min", "max");
 const NUMBER = /^\d{1,40}(?:\.\d{1,40})?$/;
 const RULE = `a number of tokens from 0 to ${MAX_COUNT}, a function, or { header or query, max }`;
 
 /** Checks the setting once, and returns the function that counts a request. */
-export function countOf<R>(count: Count<R>): (request: R, incoming: Incoming) => Pending<number> {
+export function countOf<R>(count: Count<R>): (request: R, incoming: Incoming) => MaybePromise<number> {
   // The limiter would take 1 for `undefined`: of a body, a client may leave out what the function reads.
   if (typeof count === "function")
     return (request) => follow(count(request), (tokens) => check("count", tokens, TOKENS));

@@ -15,7 +15,7 @@ import {
   unobserved,
 } from "../limiter/options.ts";
 import { combined } from "../limit/combined.ts";
-import { follow, type Pending, together } from "../limit/pending.ts";
+import { follow, type MaybePromise, together } from "../limit/maybe-promise.ts";
 
 /** Blocks a key that is denied repeatedly, for longer each time. */
 export interface EscalatingBlock {
@@ -35,13 +35,13 @@ export interface EscalatingBlock {
 
 /** What it requires of a limiter. */
 interface Blocker {
-  limit(name: string, options: CallOptions): Pending<Decision>;
-  block(name: string, options: BlockOptions): Pending<Decision>;
-  reset(name: string, options: KeyOptions): Pending<void>;
+  limit(name: string, options: CallOptions): MaybePromise<Decision>;
+  block(name: string, options: BlockOptions): MaybePromise<Decision>;
+  reset(name: string, options: KeyOptions): MaybePromise<void>;
 }
 
 /** Counts a denial, and returns its decision, with the end of a block that it began. */
-export type Escalation = (limiter: Blocker, denied: LimitRequest<string>, decision: Decision) => Pending<Decision>;
+export type Escalation = (limiter: Blocker, denied: LimitRequest<string>, decision: Decision) => MaybePromise<Decision>;
 
 const FIELDS = fieldTable("after", "for", "within");
 const AFTER = integerFrom("an integer from 1 to 1000000", 1, 1e6);
@@ -59,7 +59,7 @@ function lengthsOf(given: EscalatingBlock["for"]): number[] {
 }
 
 /** `answer`, after `run`. If the store failed, which the limiter has logged, too: the request is denied in any case. */
-function answerAfter<T>(run: () => Pending<unknown>, answer: T): Pending<T> {
+function answerAfter<T>(run: () => MaybePromise<unknown>, answer: T): MaybePromise<T> {
   const failed = (error: unknown): T => {
     if (!isStoreError(error)) throw error;
     return answer;
@@ -80,7 +80,7 @@ const counterOf = (limiter: Blocker, name: string, at: CallOptions & { config: C
   take: () => limiter.limit(name, at),
   block: (length: number) => limiter.block(name, { ...at, for: length }),
   /** Calls when it is full again. */
-  anew: <T>(call: () => Pending<T>) => follow(limiter.reset(name, at), call),
+  anew: <T>(call: () => MaybePromise<T>) => follow(limiter.reset(name, at), call),
 });
 
 /** Checks the option once, with the names that are known, and returns the function that counts denials. */
@@ -143,7 +143,7 @@ function blocked(
   { name, key, config }: LimitRequest<string>,
   length: number,
   decision: Decision,
-): Pending<Decision> {
+): MaybePromise<Decision> {
   const { retryAt: earlierRetryAt = 0 } = decision;
   return follow(limiter.block(name, { ...keyed(key), for: length, config }), (block) => {
     const longer = block.degraded !== true && (block.retryAt ?? 0) > earlierRetryAt;
@@ -155,10 +155,10 @@ function blocked(
 export function escalated<D extends Decision | AllDecision>(
   taken: readonly LimitRequest<string>[],
   decided: D,
-  count: (request: LimitRequest<string>, decision: Decision) => Pending<Decision>,
-): Pending<D> {
+  count: (request: LimitRequest<string>, decision: Decision) => MaybePromise<Decision>,
+): MaybePromise<D> {
   if (decided.ok) return decided;
-  if (!("decisions" in decided)) return count(taken[0] as LimitRequest<string>, decided) as Pending<D>;
+  if (!("decisions" in decided)) return count(taken[0] as LimitRequest<string>, decided) as MaybePromise<D>;
   const counted = decided.decisions.map((decision, i) =>
     decision.ok ? decision : count(taken[i] as LimitRequest<string>, decision),
   );

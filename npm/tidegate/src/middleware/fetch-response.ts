@@ -6,7 +6,7 @@ import { type Admission, type Gate, gate } from "./gate.ts";
 import { ending, type NodeResponse } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
 import { outgoingOf, peerOf } from "./fetch-peer.ts";
-import type { Pending } from "../limit/pending.ts";
+import type { MaybePromise } from "../limit/maybe-promise.ts";
 import { privateField } from "./private-field.ts";
 
 /**
@@ -105,7 +105,7 @@ export function statusOfThrown(error: unknown): number {
 }
 
 /** Returns the response to a denied request; the fields are added to it. */
-export type FetchDenied<R> = (request: R, denial: Denial) => Pending<Response>;
+export type FetchDenied<R> = (request: R, denial: Denial) => MaybePromise<Response>;
 
 /** Settings of {@link rateLimit}: {@link Options}. */
 export type FetchOptions<R, N extends string> = Options<R, N, FetchDenied<R>>;
@@ -134,7 +134,7 @@ export function limitHandler<
 >(
   limiter: Limiter<N>,
   options: FetchOptions<R, NoInfer<N>>,
-  handler: (request: R, ...beside: A) => Pending<T>,
+  handler: (request: R, ...beside: A) => MaybePromise<T>,
 ): (request: R, ...beside: A) => Promise<T | Response> {
   const made = gate(limiter, options);
   checkHandler("handler", handler);

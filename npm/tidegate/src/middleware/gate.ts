@@ -20,7 +20,7 @@ import {
   type RequestDecision,
 } from "./options.ts";
 import { escalated, escalation } from "./escalation.ts";
-import { follow, type Pending } from "../limit/pending.ts";
+import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import { checkSelection, isSelection } from "./selection.ts";
 import { settleUp, type Worth } from "../limiter/settlement.ts";
 import type { PerObject } from "./private-field.ts";
@@ -78,7 +78,7 @@ export class Admission<R> {
     else appendFields(target, this.#fields(), this.decision.now);
   }
 
-  denial(): Pending<Denial> {
+  denial(): MaybePromise<Denial> {
     const { statusCode, never, message } = this.#gate.options;
     const details = problem(this.#decided, { ...this.#spread(), never }) as Problem;
     const status = details.status === 429 ? statusCode : details.status;
@@ -119,7 +119,7 @@ export class Gate<R> {
   readonly limiter: Limiter;
   readonly #choose: Choose<R>;
   /** Counts one denial by the option `block`, except on a limit that the selection itself blocks; returns its decision. */
-  readonly #countDenial: ((denied: LimitRequest<string>, decision: Decision) => Pending<Decision>) | undefined;
+  readonly #countDenial: ((denied: LimitRequest<string>, decision: Decision) => MaybePromise<Decision>) | undefined;
   readonly #decided: PerObject<true>;
   /** All names that a request's limits can have; `undefined` if a function or policies choose them. */
   readonly #names: readonly string[] | undefined;
@@ -157,7 +157,7 @@ export class Gate<R> {
    * Decides, synchronously if everything it calls is. `undefined` if the request is not limited, or if this gate
    * has already decided it: `once` is the object that stands for the request in all places where the gate is mounted.
    */
-  admit(request: R, incoming: Incoming, once?: object): Pending<Admission<R> | undefined> {
+  admit(request: R, incoming: Incoming, once?: object): MaybePromise<Admission<R> | undefined> {
     if (once !== undefined) {
       if (this.#decided.get(once) === true) return undefined;
       this.#decided.set(once, true);
@@ -167,11 +167,11 @@ export class Gate<R> {
     return follow(skip(request), (skipped) => (skipped ? undefined : this.#decide(request, incoming)));
   }
 
-  #decide(request: R, incoming: Incoming): Pending<Admission<R> | undefined> {
+  #decide(request: R, incoming: Incoming): MaybePromise<Admission<R> | undefined> {
     return follow(this.#choose(request, incoming), (taken) => this.#take(request, incoming, taken));
   }
 
-  #take(request: R, incoming: Incoming, taken: Taken): Pending<Admission<R> | undefined> {
+  #take(request: R, incoming: Incoming, taken: Taken): MaybePromise<Admission<R> | undefined> {
     if (isOne(taken)) {
       return follow(this.limiter.limit(taken.name, callOptions(taken)), (decided) =>
         this.#admission(request, incoming, [taken], decided),
@@ -186,7 +186,7 @@ export class Gate<R> {
     incoming: Incoming,
     taken: readonly LimitRequest<string>[],
     found: Decision | AllDecision,
-  ): Pending<Admission<R>> {
+  ): MaybePromise<Admission<R>> {
     const { onDecision } = this.options;
     const counted = this.#countDenial === undefined ? found : escalated(taken, found, this.#countDenial);
     return follow(counted, (decided) => {

@@ -9,7 +9,7 @@ import { refusal, settlement, withFields } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
 import { outgoingOf, peerOf } from "./fetch-peer.ts";
-import type { Pending } from "../limit/pending.ts";
+import type { MaybePromise } from "../limit/maybe-promise.ts";
 import { privateField } from "./private-field.ts";
 
 export { rateLimitBinding } from "./drop-in/binding.ts";
@@ -24,7 +24,7 @@ declare module "hono" {
 }
 
 /** Returns the response to a denied request; the fields are added to it. */
-export type HonoDenied<E extends Env> = (context: Context<E>, denial: Denial) => Pending<Response>;
+export type HonoDenied<E extends Env> = (context: Context<E>, denial: Denial) => MaybePromise<Response>;
 
 /** Settings of {@link rateLimit}: {@link Options}. */
 export type HonoOptions<N extends string, E extends Env = Env> = Options<Context<E>, N, HonoDenied<E>>;

@@ -5,7 +5,7 @@ import { InputError } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { NodeExchange, NodeResponse } from "./node-response.ts";
 import type { Denial } from "./options.ts";
-import type { Pending } from "../limit/pending.ts";
+import type { MaybePromise } from "../limit/maybe-promise.ts";
 
 type ExceptionClass = new (body: string | Record<string, unknown>, status: number) => Error;
 
@@ -13,7 +13,7 @@ type ExceptionClass = new (body: string | Record<string, unknown>, status: numbe
 export interface Exchanged extends Omit<NodeExchange<unknown>, "attach" | "refuse" | "request"> {
   readonly request: object;
   /** The exception of a denial, of the class that this context's filter answers without a line in the log. */
-  exception(denial: Denial, HttpException: ExceptionClass): Pending<Error>;
+  exception(denial: Denial, HttpException: ExceptionClass): MaybePromise<Error>;
 }
 
 /** What is read of a request of Express or Fastify. */

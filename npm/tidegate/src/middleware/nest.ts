@@ -23,14 +23,14 @@ import type { Limiter } from "../limiter/limiter.ts";
 import { type Gate, gate } from "./gate.ts";
 import { limitExchange } from "./node-response.ts";
 import { type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
-import { follow, type Pending } from "../limit/pending.ts";
+import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import { type Exchanged, exchanged } from "./nest-context.ts";
 
 export { type ThrottlerStorage, throttlerStorage } from "./drop-in/throttler.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 
 /** Returns the exception for a denied request; the fields are set. */
-export type NestDenied<R> = (request: R, denial: Denial) => Pending<Error>;
+export type NestDenied<R> = (request: R, denial: Denial) => MaybePromise<Error>;
 
 /**
  * Settings of {@link rateLimitGuard} and {@link RateLimit}. `R` is the platform's request (of a WebSocket message, its
@@ -50,7 +50,7 @@ export interface NestModuleAsyncOptions<N extends string> extends Pick<ModuleMet
   /** What `useFactory` receives. */
   inject?: Parameters<typeof Inject>[0][] | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: Nest injects what `inject` lists
-  useFactory: (...injected: any[]) => Pending<NestModuleOptions<N>>;
+  useFactory: (...injected: any[]) => MaybePromise<NestModuleOptions<N>>;
   /** Whether routes without a decorator are limited too; default true. */
   global?: boolean | undefined;
 }
@@ -104,7 +104,7 @@ export function rateLimitGuard<N extends string>(
 
 function activate<R>(gate: Gate<R>, denied: NestDenied<R> | undefined, parts: Exchanged): boolean | Promise<boolean> {
   const request = parts.request as R & { rateLimit?: RequestDecision };
-  const refuse = (denial: Denial): Pending<never> => {
+  const refuse = (denial: Denial): MaybePromise<never> => {
     const made = denied === undefined ? parts.exception(denial, HttpException) : denied(request, denial);
     return follow(made, (error) => {
       throw error;

@@ -8,7 +8,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import { type FetchOptions, limitHandler, statusOfThrown } from "./fetch-response.ts";
 import { gate } from "./gate.ts";
 import { checkHandler, optionsOf, type Denial, type Options, type Outcome } from "./options.ts";
-import type { Pending } from "../limit/pending.ts";
+import type { MaybePromise } from "../limit/maybe-promise.ts";
 import type { Problem } from "../http/problem.ts";
 import type { Rule } from "./rule.ts";
 
@@ -30,7 +30,7 @@ export type { Denial, RequestDecision } from "./options.ts";
 export function rateLimit<N extends string, R extends Request = Request, A extends unknown[] = []>(
   limiter: Limiter<N>,
   options: FetchOptions<R, NoInfer<N>>,
-  handler: (request: R, ...beside: A) => Pending<Response>,
+  handler: (request: R, ...beside: A) => MaybePromise<Response>,
 ): (request: R, ...beside: A) => Promise<Response> {
   checkAddressable(options);
   return limitHandler(limiter, options, handler);
@@ -53,10 +53,10 @@ export interface ActionRefusal {
 export type ActionOptions<A extends unknown[], N extends string, D> = Options<
   ActionCall<A>,
   N,
-  (call: ActionCall<A>, denial: Denial) => Pending<D>
+  (call: ActionCall<A>, denial: Denial) => MaybePromise<D>
 > & {
   /** `headers` of `next/headers`; required for `client`. */
-  requestHeaders?: (() => Pending<{ get(name: string): string | null }>) | undefined;
+  requestHeaders?: (() => MaybePromise<{ get(name: string): string | null }>) | undefined;
 };
 
 /**

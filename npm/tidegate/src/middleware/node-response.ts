@@ -5,7 +5,7 @@ import { InputError, show } from "../limit/errors.ts";
 import type { Incoming } from "./client.ts";
 import type { Gate } from "./gate.ts";
 import type { Denial, RequestDecision } from "./options.ts";
-import { follow, type Pending } from "../limit/pending.ts";
+import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 
 /** What is read of a response of `node:http`. */
 export interface NodeResponse {
@@ -37,18 +37,18 @@ export interface NodeExchange<R> {
   /** `refuse` only throws, which the framework handles even if the response has begun. */
   readonly throws?: boolean;
   attach(decision: RequestDecision): void;
-  refuse(denial: Denial): Pending<unknown>;
+  refuse(denial: Denial): MaybePromise<unknown>;
 }
 
 /**
  * Decides on a request of `node:http`: resolves to whether it goes on, synchronously if everything is. An error of the
  * user's functions comes out for the framework to handle.
  */
-export function limitExchange<R>(gate: Gate<R>, exchange: NodeExchange<R>): Pending<boolean> {
+export function limitExchange<R>(gate: Gate<R>, exchange: NodeExchange<R>): MaybePromise<boolean> {
   const { request, response, incoming, once } = exchange;
   // The listener is added before the decision: the client may leave while a store or a key function is awaited.
   const ended = gate.options.settle === undefined || response === undefined ? undefined : ending(response);
-  return follow(gate.admit(request, incoming, once), (admission): Pending<boolean> => {
+  return follow(gate.admit(request, incoming, once), (admission): MaybePromise<boolean> => {
     if (admission === undefined) return true;
     exchange.attach(admission.decision);
     const isSent = response?.headersSent === true;
@@ -137,11 +137,15 @@ export const errorOf = (thrown: unknown): unknown =>
  * Calls `next()` if the request goes on, and returns its result; calls `failed` with an error of the decision, but not
  * with one of `next`.
  */
-export function goOn(decide: () => Pending<boolean>, next: () => unknown, failed: (error: unknown) => void): unknown {
+export function goOn(
+  decide: () => MaybePromise<boolean>,
+  next: () => unknown,
+  failed: (error: unknown) => void,
+): unknown {
   if (typeof failed !== "function")
     throw new InputError("next", "a function; where handlers take a Request or an event use tidegate/fetch", failed);
   const fail = (thrown: unknown): void => failed(errorOf(thrown));
-  let decided: Pending<boolean>;
+  let decided: MaybePromise<boolean>;
   try {
     decided = decide();
   } catch (error) {

@@ -10,7 +10,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import { type Gate, gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
-import { follow, type Pending } from "../limit/pending.ts";
+import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 
 export type { Denial, RequestDecision } from "./options.ts";
 
@@ -108,7 +108,7 @@ const decide = <R extends AnyRequest, W extends AnyResponse>(
   request: R,
   response: W,
   once: object | undefined,
-): Pending<boolean> =>
+): MaybePromise<boolean> =>
   limitExchange(made, {
     request,
     incoming: request,

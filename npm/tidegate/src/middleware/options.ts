@@ -8,7 +8,7 @@ import { checkJitter, FRACTION, type JitterOptions } from "../limit/jitter.ts";
 import type { RequestDecision } from "./request-decision.ts";
 import type { EscalatingBlock } from "./escalation.ts";
 import { refuseForeign } from "./foreign-options.ts";
-import type { Pending } from "../limit/pending.ts";
+import type { MaybePromise } from "../limit/maybe-promise.ts";
 import { type InlineRule, type NamedRule, RULE, RULE_FIELDS, type Several } from "./rule.ts";
 import { notALimiter } from "../limiter/options.ts";
 import type { Worth } from "../limiter/settlement.ts";
@@ -50,7 +50,7 @@ export interface GateOptions<R, D> {
   /** Where the client's address is, for limits without a `key`. Default: the peer's, and no header is read. */
   client?: ClientIpOptions | undefined;
   /** Requests that are not limited at all. */
-  skip?: ((request: R) => Pending<boolean>) | undefined;
+  skip?: ((request: R) => MaybePromise<boolean>) | undefined;
   /** Decide and report, but deny nothing and set no fields: to try a limit on real traffic. */
   shadow?: boolean | undefined;
   /** Which fields the response gets, or `false` for none; default the IETF draft-11's, and `Retry-After`. */
@@ -71,7 +71,7 @@ export interface GateOptions<R, D> {
   message?:
     | string
     | object
-    | ((request: R, denial: Omit<Denial, "body" | "contentType">) => Pending<string | object>)
+    | ((request: R, denial: Omit<Denial, "body" | "contentType">) => MaybePromise<string | object>)
     | undefined;
   /*   * Blocks a key that is denied repeatedly: `{ after: 5, for: ["1m", "10m", "1h"] }`. Denials during a block do not count;
    * `limits.unblock` ends it. No effect in shadow mode. It costs one store call per denial.
@@ -87,7 +87,7 @@ export interface GateOptions<R, D> {
    * handlers, Next.js and Hono, except on @hono/node-server, it is called when the handler has returned a response: if its
    * body is a stream, return a promise of the tokens.
    */
-  settle?: ((outcome: Outcome<R>) => Pending<Worth>) | undefined;
+  settle?: ((outcome: Outcome<R>) => MaybePromise<Worth>) | undefined;
   /** Give back the tokens of requests whose response has a status below 400, as for failed logins. Not with `settle`. */
   skipSuccessfulRequests?: boolean | undefined;
   /**

@@ -8,7 +8,7 @@ import { checkDefined, keyed, type LimitRequest, MAX_REQUESTS } from "../limiter
 import type { Incoming } from "./client.ts";
 import { type Count, countOf } from "./count.ts";
 import { refuseForeign } from "./foreign-options.ts";
-import { follow, type Pending, together } from "../limit/pending.ts";
+import { follow, type MaybePromise, together } from "../limit/maybe-promise.ts";
 import { isSelection, type Selection } from "./selection.ts";
 
 export interface RuleOptions<R> {
@@ -17,7 +17,7 @@ export interface RuleOptions<R> {
    * Default: the client's address. Take it from verified data. A key longer than 1024 bytes is hashed. A function that
    * returns `undefined` or `""` fails the request: return `clientIp(request)` of `tidegate/http` for anonymous clients.
    */
-  key?: string | false | ((request: R) => Pending<string>) | undefined;
+  key?: string | false | ((request: R) => MaybePromise<string>) | undefined;
   /** Tokens that a request takes: 0 to 2^40; default 1. */
   count?: Count<R> | undefined;
   /** Grant ahead of time: the handler runs immediately and has to wait for the decision's `retryAt` itself. */
@@ -27,17 +27,17 @@ export interface RuleOptions<R> {
 /** A limit that is defined at the middleware, under any name. */
 export interface InlineRule<R> extends RuleOptions<R> {
   /** What its state is stored under: 1 to 64 characters of `A-Z a-z 0-9 _ . -`. */
-  name: string | ((request: R) => Pending<string>);
+  name: string | ((request: R) => MaybePromise<string>);
   /** The limit itself, or a function that returns the one of a request. */
-  config: Config | ((request: R) => Pending<Config>);
+  config: Config | ((request: R) => MaybePromise<Config>);
 }
 
 /** A limit of `defineLimits`, by name. */
 export interface NamedRule<R, N extends string> extends RuleOptions<R> {
   /** The limit's name; a function chooses one for each request, such as a plan's. */
-  name: N | ((request: R) => Pending<N>);
+  name: N | ((request: R) => MaybePromise<N>);
   /** A function that returns another limit for some requests, and `undefined` if the defined one holds. */
-  config?: ((request: R) => Pending<Config | undefined>) | undefined;
+  config?: ((request: R) => MaybePromise<Config | undefined>) | undefined;
 }
 
 /** One limit on a request: which, whose, how many tokens. */
@@ -46,14 +46,14 @@ export type Rule<R, N extends string> = InlineRule<R> | NamedRule<R, N>;
 /** Several limits: the same for all requests, a function of the request, or policies (`definePolicies`). */
 export type Several<R, N extends string> =
   | readonly Rule<R, N>[]
-  | ((request: R) => Pending<readonly Rule<R, N>[]>)
+  | ((request: R) => MaybePromise<readonly Rule<R, N>[]>)
   | Selection<R>;
 
 export const RULE: Table = fieldTable("name", "key", "count", "reserve", "config");
 export const RULE_FIELDS: readonly string[] = Object.keys(RULE);
 
 /** Returns the limiter's request for a request of the framework. */
-type CompiledRule<R> = (request: R, incoming: Incoming) => Pending<LimitRequest<string>>;
+type CompiledRule<R> = (request: R, incoming: Incoming) => MaybePromise<LimitRequest<string>>;
 
 /** Checks a rule once, against the limits that are defined. */
 function compileRule<R>(
@@ -99,7 +99,7 @@ function compileRule<R>(
           });
         }),
       ),
-    ) as Pending<LimitRequest<string>>;
+    ) as MaybePromise<LimitRequest<string>>;
 }
 
 const noConfig = (name: string): InputError =>
@@ -108,7 +108,7 @@ const noConfig = (name: string): InputError =>
 function compileKey<R>(
   key: RuleOptions<R>["key"],
   address: (incoming: Incoming) => string,
-): (request: R, incoming: Incoming) => Pending<string | undefined> {
+): (request: R, incoming: Incoming) => MaybePromise<string | undefined> {
   if (key === undefined) return (_, incoming) => address(incoming);
   if (key === false) return () => undefined;
   if (typeof key === "string") {
@@ -128,7 +128,7 @@ export type Taken = LimitRequest<string> | readonly LimitRequest<string>[];
 
 export const isOne = (taken: Taken): taken is LimitRequest<string> => !Array.isArray(taken);
 
-export type Choose<R> = (request: R, incoming: Incoming) => Pending<Taken>;
+export type Choose<R> = (request: R, incoming: Incoming) => MaybePromise<Taken>;
 
 /** Checks the rules in the options once, and returns the function that chooses what a request takes. */
 export function compileRules<R>(
@@ -142,7 +142,7 @@ export function compileRules<R>(
   if (isSelection<R>(limits)) return (request, incoming) => limits.select(request, incoming, address, shadow);
   const compiled = (rules: unknown): CompiledRule<R>[] =>
     rulesIn<R>(rules).map((rule) => compileRule(rule, names, address));
-  const takenBy = (rules: readonly CompiledRule<R>[], request: R, incoming: Incoming): Pending<Taken> =>
+  const takenBy = (rules: readonly CompiledRule<R>[], request: R, incoming: Incoming): MaybePromise<Taken> =>
     together(rules.map((rule) => rule(request, incoming)));
   if (typeof limits === "function") {
     return (request, incoming) => follow(limits(request), (rules) => takenBy(compiled(rules), request, incoming));

@@ -2,7 +2,7 @@
 import { InputError } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";
-import type { Pending } from "../limit/pending.ts";
+import type { MaybePromise } from "../limit/maybe-promise.ts";
 
 /**
  * Selects the limits of a request, such as the policies of `tidegate/policies`. They are taken all or nothing; without one
@@ -20,7 +20,7 @@ export interface Selection<R> {
     incoming: Incoming,
     address: (incoming: Incoming) => string,
     shadow?: boolean,
-  ): Pending<readonly LimitRequest<string>[]>;
+  ): MaybePromise<readonly LimitRequest<string>[]>;
   /** Whether the limiter itself blocks keys that are denied repeatedly on this limit. */
   blocks?(request: LimitRequest<string>): boolean;
 }

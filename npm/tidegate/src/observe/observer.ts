@@ -1,6 +1,6 @@
 /** A limiter that reports each of its decisions. */
 import type { AllDecision, Decision } from "../limit/decision.ts";
-import { follow, type Pending } from "../limit/pending.ts";
+import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import { InputError } from "../limit/errors.ts";
 import { ignoreRejection } from "../limit/notify.ts";
 import { grantedOrThrow, type Limiter } from "../limiter/limiter.ts";
@@ -83,10 +83,10 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
     for (const observer of observers) ignoreRejection(observer(event));
   };
   /** Calls the limiter, which refuses wrong arguments. What events have of them is read then: a caller may use its objects again. */
-  const call = <R>(method: DecisionEvent["operation"], ...args: unknown[]): Pending<R> =>
-    (limiter[method] as (...args: unknown[]) => Pending<R>).apply(limiter, args);
+  const call = <R>(method: DecisionEvent["operation"], ...args: unknown[]): MaybePromise<R> =>
+    (limiter[method] as (...args: unknown[]) => MaybePromise<R>).apply(limiter, args);
   /** The answer, reported first, now or later. */
-  const reported = <R>(answer: Pending<R>, report: (result: R) => void): Pending<R> =>
+  const reported = <R>(answer: MaybePromise<R>, report: (result: R) => void): MaybePromise<R> =>
     follow(answer, (result) => {
       report(result);
       return result;

@@ -13,7 +13,7 @@ import {
   type LimitRequest,
 } from "../limiter/options.ts";
 import { escalated, type Escalation } from "../middleware/escalation.ts";
-import { follow, type Pending, together } from "../limit/pending.ts";
+import { follow, type MaybePromise, together } from "../limit/maybe-promise.ts";
 import type { Store } from "../stores/contract.ts";
 
 /** How the limit of a rule is enforced. */
@@ -113,7 +113,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
    */
   #several(op: "take" | "check", requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
     const decide = (op: "take" | "check", requests: readonly LimitRequest<string>[]) =>
-      (op === "take" ? super.limitAll(requests) : super.checkAll(requests)) as Pending<AllDecision>;
+      (op === "take" ? super.limitAll(requests) : super.checkAll(requests)) as MaybePromise<AllDecision>;
     checkRequests(requests);
     // A copy, as `map` and `filter` would skip the holes of an array.
     const given = Array.from(requests);
@@ -135,7 +135,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     });
     // As nearly always: the decisions need not be copied.
     if (trials.length === 0) return counted as Answer<S, AllDecision>;
-    const spread = (all: AllDecision): Pending<AllDecision> =>
+    const spread = (all: AllDecision): MaybePromise<AllDecision> =>
       follow(together(later.map((request) => decide(all.ok ? op : "check", [request]))), (tried) => {
         const left = all.decisions.values();
         const right = tried.flatMap(({ decisions }) => decisions.map(shadowed)).values();

@@ -7,7 +7,7 @@ import { InputError, showObject } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import { type Answer, checkRequest, LIMITER, type LimiterOptions, type LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "../middleware/client.ts";
-import { follow, type Pending } from "../limit/pending.ts";
+import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import type { Selection } from "../middleware/selection.ts";
 import type { MemoryStore } from "../stores/memory.ts";
 import type { Store } from "../stores/contract.ts";
@@ -22,7 +22,7 @@ export interface PoliciesOptions<R, S extends Store> extends LimiterOptions<S> {
    * Returns the claims of a request's verified token, such as `(request) => request.auth`; `undefined` without one. Required
    * if the document reads `jwt:`. Tokens are not decoded or verified here.
    */
-  claims?: ((request: R) => Pending<object | null | undefined>) | undefined;
+  claims?: ((request: R) => MaybePromise<object | null | undefined>) | undefined;
 }
 
 /** The parts of a request that {@link Policies.limit} reads. */
@@ -134,7 +134,7 @@ export class Policies<R, S extends Store> implements Selection<R> {
     incoming: Incoming,
     address: (incoming: Incoming) => string,
     shadow = false,
-  ): Pending<readonly LimitRequest<string>[]> {
+  ): MaybePromise<readonly LimitRequest<string>[]> {
     const rules = this.#rules;
     const found = this.#claims === undefined ? undefined : this.#claims(request);
     return follow(found, (claims) => select(rules, incoming, claims, () => address(incoming), shadow));

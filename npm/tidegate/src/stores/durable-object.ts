@@ -25,7 +25,7 @@ import {
   withPolicy,
 } from "./durable-object/wire.ts";
 import { wellFormed } from "./record.ts";
-import { shardsOf } from "./spread.ts";
+import { shardsOf } from "./sharded.ts";
 
 export { TidegateObject } from "./durable-object/object.ts";
 export type { ObjectContext, ObjectNamespace, ObjectStorage } from "./durable-object/shapes.ts";

@@ -14,7 +14,7 @@ import { decode, encode, NotAState } from "../limit/codec.ts";
 import { checkTable } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
-import { afterWaiting } from "../limit/steady.ts";
+import { afterWaiting } from "../limit/monotonic.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { connectedBy } from "./connecting.ts";

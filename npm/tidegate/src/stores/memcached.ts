@@ -11,7 +11,7 @@ import type { Decision } from "../limit/decision.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
-import * as spread from "./spread.ts";
+import * as sharded from "./sharded.ts";
 import { connectedBy } from "./connecting.ts";
 import { stepBy, storeOf } from "./steps.ts";
 import { combined } from "../limit/combined.ts";
@@ -96,14 +96,14 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
 
   const store = storeOf(NAME, run);
   const step = stepBy(NAME, run);
-  const shards: spread.Shards = {
+  const shards: sharded.Shards = {
     step: (call, shard, now, deadline) =>
       step(call.op, [{ ...call, shard }], now, deadline, (steps) => steps.decideShard(call, shard)),
   };
   const areApart = ({ policy }: Limit): boolean => policy.shards > 1;
   const decide = async (call: Call, now: number | undefined, deadline: Deadline): Promise<Decision> => {
     if (!areApart(call.limit)) return store.decide(call, now, deadline);
-    return call.limit.never(call, now ?? Date.now()) ?? spread.decide(shards, call, now, deadline);
+    return call.limit.never(call, now ?? Date.now()) ?? sharded.decide(shards, call, now, deadline);
   };
 
   const { serverOf } = connection;
@@ -117,10 +117,10 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
     async reset(limit, key, deadline) {
       const resetOne = (shard: number) =>
         step("reset", [{ limit, key, shard }], undefined, deadline, (steps) => steps.reset(limit, key, shard));
-      await Promise.all(spread.shardsOf(limit).map(resetOne));
+      await Promise.all(sharded.shardsOf(limit).map(resetOne));
     },
     getValue: (limit, key, now, deadline) =>
-      areApart(limit) ? spread.getValue(shards, limit, key, now, deadline) : store.getValue(limit, key, now, deadline),
+      areApart(limit) ? sharded.getValue(shards, limit, key, now, deadline) : store.getValue(limit, key, now, deadline),
     async decideAll(calls, now, deadline) {
       const [call] = calls as [Call];
       if (calls.length > 1) {

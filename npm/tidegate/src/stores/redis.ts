@@ -15,7 +15,7 @@ import type { Limit } from "../limit/limit.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { idsOf } from "./failure.ts";
-import * as spread from "./spread.ts";
+import * as sharded from "./sharded.ts";
 import { layers } from "../limiter/layers.ts";
 import { combined } from "../limit/combined.ts";
 import { type Link, linkTo, type RedisLike } from "./redis/clients.ts";
@@ -96,7 +96,7 @@ export class RedisStore implements AsyncStore {
   }
 
   #decide(call: Call, now: number | undefined, deadline: Deadline): Promise<Decision> {
-    if (this.#areApart(call.limit, call.key)) return spread.decide(this.#shards, call, now, deadline);
+    if (this.#areApart(call.limit, call.key)) return sharded.decide(this.#shards, call, now, deadline);
     // Not by `#one`, for which each call would make one promise more.
     return new Promise((resolve, reject) => {
       const answered = (answers: readonly Answer[]) => resolve((answers[0] as Answer).decision);
@@ -133,7 +133,7 @@ export class RedisStore implements AsyncStore {
 
   async reset(limit: Limit, key: string | undefined, deadline?: Deadline): Promise<void> {
     const reset = { op: "reset", limit, key, count: 0, reserve: false } as const;
-    const shards = this.#areApart(limit, key) ? spread.shardsOf(limit) : [undefined];
+    const shards = this.#areApart(limit, key) ? sharded.shardsOf(limit) : [undefined];
     await this.#denials.during(this.#keyOf(limit, key), () =>
       Promise.all(shards.map((shard) => this.#one(reset, shard, undefined, deadline))),
     );
@@ -146,7 +146,7 @@ export class RedisStore implements AsyncStore {
     deadline?: Deadline,
   ): Promise<State> {
     const now = integer(passed);
-    if (this.#areApart(limit, key)) return spread.getValue(this.#shards, limit, key, now, deadline);
+    if (this.#areApart(limit, key)) return sharded.getValue(this.#shards, limit, key, now, deadline);
     const answer = await this.#one({ ...LOOK, limit, key }, undefined, now, deadline);
     return limit.project(answer.before, answer.now, limit.start(key));
   }
@@ -189,7 +189,7 @@ export class RedisStore implements AsyncStore {
   }
 
   /** The shards of a cluster, each on the server of its slot. */
-  readonly #shards: spread.Shards = {
+  readonly #shards: sharded.Shards = {
     step: (call, shard, now, deadline) => this.#one(call, shard, now, deadline),
     denied: ({ limit, key }, states, now, sentAt) => {
       if (states.length > MOST_SHARDS) return;
@@ -213,7 +213,7 @@ export class RedisStore implements AsyncStore {
     const decision =
       states.length === 1
         ? call.limit.evaluate(states[0] ?? null, call, at, { start }).decision
-        : spread.together(call.limit, states, call, at, start);
+        : sharded.together(call.limit, states, call, at, start);
     if (!decision.ok) return decision;
     this.#denials.forget(redisKey);
     return undefined;

@@ -9,7 +9,7 @@ import type { Sharding } from "../limit/shards.ts";
 import { layers } from "../limiter/layers.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
 import { failure, idsOf, type Target } from "./failure.ts";
-import type { Step } from "./spread.ts";
+import type { Step } from "./sharded.ts";
 
 /** States by identity, inside one atomic step: a transaction of the host, or a compare-and-swap. */
 export interface Transaction {

@@ -5,16 +5,16 @@
  * writes once.
  */
 import { messageOf, readable } from "../limit/errors.ts";
-import { overdueTimers } from "../limit/steady.ts";
+import { overdueTimers } from "../limit/monotonic.ts";
 import type { AsyncStore } from "./contract.ts";
 import { idsOf, KeyError } from "./failure.ts";
 import { type Run, storeOf } from "./steps.ts";
 import { Attempt, type End } from "./swap/attempt.ts";
 import { Batches } from "./swap/batches.ts";
 import type { Swappable } from "./swap/database.ts";
-import { Trips, type TripsByKind } from "./swap/trips.ts";
+import { RoundTrips, type RoundTripsByKind } from "./swap/round-trips.ts";
 import { firstDeadline, inTime, type Until, type Waiting } from "./swap/waiting.ts";
-import { LITTLE_TIME, NOT_SENT, whyLate, within } from "./turns.ts";
+import { LITTLE_TIME, NOT_SENT, whyLate, within } from "./keyed-queue.ts";
 
 const STEP_TIMEOUT = 10_000;
 /**
@@ -41,7 +41,7 @@ export function swapping<Version>(database: Swappable<Version>): Run {
 class Swaps<Version> {
   readonly #database: Swappable<Version>;
   readonly #batches: Batches;
-  readonly #trips: TripsByKind = { read: new Trips(), write: new Trips() };
+  readonly #trips: RoundTripsByKind = { read: new RoundTrips(), write: new RoundTrips() };
   #underWay = 0;
   /** Steps that begin when others end. */
   readonly #next: (() => void)[] = [];

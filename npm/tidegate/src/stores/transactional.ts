@@ -6,7 +6,7 @@ import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
 import { idsOf } from "./failure.ts";
 import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";
-import { Turns, turnsOf } from "./turns.ts";
+import { KeyedQueue, queueOf } from "./keyed-queue.ts";
 
 /** What {@link transactional} needs. */
 export interface TransactionalOptions {
@@ -66,7 +66,7 @@ export function transactional(options: TransactionalOptions): AsyncStore {
   check("transaction", transaction, TRANSACTION);
 
   const sharding = shardingBy(random);
-  const turns = within === undefined ? new Turns() : turnsOf(within);
+  const queue = within === undefined ? new KeyedQueue() : queueOf(within);
   const run: Run = (targets, now, deadline, body) => {
     let answer: ReturnType<typeof body> | undefined;
     const step = (states: Transaction) => {
@@ -79,7 +79,7 @@ export function transactional(options: TransactionalOptions): AsyncStore {
       if (answer === undefined || returned !== (await answer)) throw new TypeError(UNRETURNED);
       return returned;
     };
-    return turns.run(idsOf(targets), decided, deadline);
+    return queue.run(idsOf(targets), decided, deadline);
   };
   return { ...storeOf(name, run), ...(within === undefined ? {} : { inTransaction: true }) };
 }

@@ -2,7 +2,7 @@
 import type { Decision } from "../../limit/decision.ts";
 import { isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
-import { steadyNow } from "../../limit/steady.ts";
+import { monotonicNow } from "../../limit/monotonic.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call, Op } from "../../stores/contract.ts";
 import { Lease, type Turn, type WaitingRequest } from "./lease.ts";
@@ -30,7 +30,7 @@ export class RefilledLease extends Lease {
   /** The turn that runs now, if a request of it waits. */
   #turn: Turn | undefined;
   #refilling: Promise<void> | undefined;
-  /** When the refill's last round trip began, and until when nothing is taken ahead after a failure, by the steady clock. */
+  /** When the refill's last round trip began, and until when nothing is taken ahead after a failure, by the monotonic clock. */
   #since = 0;
   #quietUntil = 0;
 
@@ -45,7 +45,7 @@ export class RefilledLease extends Lease {
 
   /** Starts a refill, unless one is in flight. */
   refill(): void {
-    const now = steadyNow();
+    const now = monotonicNow();
     if (this.#refilling !== undefined && now - this.#since < LOST) return;
     if (this.waiting.size === 0 && now < this.#quietUntil) return;
     this.#since = now;
@@ -121,7 +121,7 @@ export class RefilledLease extends Lease {
         first = this.waiting.first;
       }
     } catch (error) {
-      this.#quietUntil = steadyNow() + QUIET;
+      this.#quietUntil = monotonicNow() + QUIET;
       this.#decideWithout(error, [...this.waiting]);
     }
   }
@@ -131,7 +131,7 @@ export class RefilledLease extends Lease {
     const { limit, key } = this;
     const { resilient, time } = this.#lender;
     const mark = this.mark();
-    this.#since = mark.steady;
+    this.#since = mark.monotonic;
     // Also after the deadline of those that waited for it: the tokens are taken.
     const learn = (decision: Decision): void => this.learn(decision, decision.ok ? lent : 0, mark);
     return resilient.attempt({ op, limit, key, count, reserve: false }, time(), learn);

@@ -3,7 +3,7 @@ import { checkObject } from "../../limit/checks.ts";
 import { tupleKey } from "../../http/key.ts";
 import type { Store } from "../../stores/contract.ts";
 import { isPromise } from "../../limit/realms.ts";
-import { follow, type Pending } from "../../limit/pending.ts";
+import { follow, type MaybePromise } from "../../limit/maybe-promise.ts";
 import { hitKey, wholePeriod } from "./algebra.ts";
 import { HitCounter, type Hits } from "./hits.ts";
 import type { HitOptions } from "./options.ts";
@@ -121,8 +121,8 @@ const current = (hits: Hits | undefined): Current => ({
   ttl: hits === undefined ? 0 : Math.max(hits.resetTime.getTime() - Date.now(), 0),
 });
 
-function answer(count: () => Pending<Current>, callback: Callback): void {
-  let found: Pending<Current>;
+function answer(count: () => MaybePromise<Current>, callback: Callback): void {
+  let found: MaybePromise<Current>;
   try {
     found = count();
   } catch (error) {

@@ -6,7 +6,7 @@ import { MINUTE } from "../../limit/duration.ts";
 import { InputError } from "../../limit/errors.ts";
 import type { MemoryStore } from "../../stores/memory.ts";
 import type { Store } from "../../stores/contract.ts";
-import { follow, type Pending } from "../../limit/pending.ts";
+import { follow, type MaybePromise } from "../../limit/maybe-promise.ts";
 import { hitKey, wholePeriod, window } from "./algebra.ts";
 import { type CheckedHits, checkHits, hitLimiter, type HitOptions } from "./options.ts";
 
@@ -29,7 +29,7 @@ export class HitCounter<S extends Store> {
   }
 
   /** Counts one hit, also beyond the other package's limit. */
-  hit(key: string, period: number): Pending<Hits> {
+  hit(key: string, period: number): MaybePromise<Hits> {
     if (period === 0) return this.#pending({ totalHits: 1, resetTime: new Date(Date.now()) });
     return follow(this.#limiter.charge(this.name, target(key, period)), (decision) => {
       // These packages have their own way to go on without a store (`passOnStoreError`, `skipOnError`).
@@ -39,19 +39,19 @@ export class HitCounter<S extends Store> {
   }
 
   /** Takes one hit back from the current window. */
-  back(key: string, period: number): Pending<void> {
+  back(key: string, period: number): MaybePromise<void> {
     if (period === 0) return this.#pending(undefined);
     return follow(this.#limiter.give(this.name, target(key, period)), () => undefined);
   }
 
   /** The current window's hits; `undefined` if it has none. */
-  read(key: string, period: number): Pending<Hits | undefined> {
+  read(key: string, period: number): MaybePromise<Hits | undefined> {
     if (period === 0) return this.#pending(undefined);
     const value = this.#limiter.getValue(this.name, target(key, period));
     return follow(value, (state) => (state.value >= MAX_COUNT ? undefined : hits(state, period)));
   }
 
-  forget(key: string, period: number): Pending<void> {
+  forget(key: string, period: number): MaybePromise<void> {
     if (period === 0) return this.#pending(undefined);
     return this.#limiter.reset(this.name, target(key, period));
   }
@@ -61,7 +61,7 @@ export class HitCounter<S extends Store> {
     this.#limiter = hitLimiter(this.checked);
   }
 
-  #pending<T>(value: T): Pending<T> {
+  #pending<T>(value: T): MaybePromise<T> {
     return this.#limiter.store.sync ? value : Promise.resolve(value);
   }
 }

@@ -4,7 +4,7 @@ import { messageOf } from "../../limit/errors.ts";
 import { shardingBy } from "../../limit/shards.ts";
 import { dropAtOf, readRecord, wellFormed, writeRecord } from "../record.ts";
 import { Steps, type Transaction } from "../steps.ts";
-import { NOT_SENT, Turns } from "../turns.ts";
+import { NOT_SENT, KeyedQueue } from "../keyed-queue.ts";
 import type { ObjectContext, ObjectNamespace, ObjectStorage, ObjectStub } from "./shapes.ts";
 import {
   type Answer,
@@ -51,7 +51,7 @@ export class TidegateObject extends Base {
   declare readonly __DURABLE_OBJECT_BRAND: never;
   readonly #storage: ObjectStorage;
   /** Calls and pages of the alarm, one after another: the object's input gate alone does not keep them apart. */
-  readonly #turns = new Turns();
+  readonly #queue = new KeyedQueue();
   /** The namespace of this object; `null` if its Worker has no binding to it, `undefined` until it is looked up. */
   #siblings: ObjectNamespace | null | undefined;
   /** The alarm that is set; `undefined` until it is read. */
@@ -75,7 +75,7 @@ export class TidegateObject extends Base {
       const id = siblings.idFromName(wellFormed(object));
       return String(id) === String(this.ctx.id) ? this.#step(one) : (siblings.get(id) as ObjectStub).handle(one);
     });
-    // Not in the queue: two objects that held their turns while they wait for each other would wait forever.
+    // Not in the queue: two objects that both held their queues while waiting for each other would wait forever.
     try {
       const deadline = timeout === undefined ? undefined : { at: performance.now() + timeout };
       return { answer: await onShards(request, objects, send, deadline) };
@@ -100,7 +100,7 @@ export class TidegateObject extends Base {
     const { timeout = Infinity } = request;
     const until = performance.now() + timeout;
     try {
-      const answer = await this.#turns.run(OBJECT, () => {
+      const answer = await this.#queue.run(OBJECT, () => {
         if (performance.now() < until) return this.#answer(request);
         return Promise.reject(NOT_SENT);
       });
@@ -137,13 +137,13 @@ export class TidegateObject extends Base {
     let startAfter: string | undefined;
     let isEmpty = true;
     do {
-      // Each page is a turn: no call writes between the read of a state and its deletion, and none waits for all pages.
-      const page = await this.#turns.run(OBJECT, () => this.#sweep(startAfter, now));
+      // Each page is one entry of the queue: no call writes between the read of a state and its deletion, and none waits for all pages.
+      const page = await this.#queue.run(OBJECT, () => this.#sweep(startAfter, now));
       nextAt = Math.min(nextAt, page.nextAt);
       isEmpty &&= page.isEmpty;
       startAfter = page.last;
     } while (startAfter !== undefined);
-    await this.#turns.run(OBJECT, async () => {
+    await this.#queue.run(OBJECT, async () => {
       // What a call wrote on a page that had been read is kept: a later alarm looks at it.
       if (!isEmpty || this.#written !== written) await this.#alarmFor(isEmpty ? now : nextAt, now);
       else if (!this.#hasTables()) await this.#storage.deleteAll();

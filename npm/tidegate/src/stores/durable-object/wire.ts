@@ -6,8 +6,8 @@ import { callLimit } from "../../limit/limit.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call, Deadline, Op } from "../contract.ts";
 import { KeyError } from "../failure.ts";
-import { decide, getValue, type Shards } from "../spread.ts";
-import { LITTLE_TIME } from "../turns.ts";
+import { decide, getValue, type Shards } from "../sharded.ts";
+import { LITTLE_TIME } from "../keyed-queue.ts";
 
 export const NAME = "durable-object";
 

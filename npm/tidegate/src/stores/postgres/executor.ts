@@ -1,5 +1,5 @@
 /** Executes batches of requests: sends one statement for each, again if the server undid it, and settles every request. */
-import { overdueTimers } from "../../limit/steady.ts";
+import { overdueTimers } from "../../limit/monotonic.ts";
 import type { Cleanup } from "./cleanup.ts";
 import type { Send } from "./client.ts";
 import { type Fault, faultOf } from "./fault.ts";

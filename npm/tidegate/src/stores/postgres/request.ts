@@ -3,8 +3,8 @@ import type { AllDecision, Decision } from "../../limit/decision.ts";
 import { StoreError } from "../../limit/errors.ts";
 import type { Call, Deadline } from "../contract.ts";
 import { idsOf } from "../failure.ts";
-import { overdueTimers } from "../../limit/steady.ts";
-import { TOO_BUSY } from "../turns.ts";
+import { overdueTimers } from "../../limit/monotonic.ts";
+import { TOO_BUSY } from "../keyed-queue.ts";
 
 /** A call, or a reset, which deletes the row. */
 export type RowCall = Call | (Omit<Call, "op"> & { readonly op: "reset" });

@@ -1,6 +1,6 @@
 /** Sends statements, bounded in time, and counts those without a reply. */
 import { readable } from "../../limit/errors.ts";
-import { afterWaiting, unreferenced } from "../../limit/steady.ts";
+import { afterWaiting, unreferenced } from "../../limit/monotonic.ts";
 import { type Send, type Sent, type Statement, statement } from "./client.ts";
 import type { FunctionCall } from "./statements.ts";
 

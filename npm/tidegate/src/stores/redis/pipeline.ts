@@ -3,11 +3,11 @@
 import type { Decision, State } from "../../limit/decision.ts";
 import { messageOf, readable, StoreError } from "../../limit/errors.ts";
 import { LOOK } from "../../limit/evaluator.ts";
-import { overdueTimers } from "../../limit/steady.ts";
+import { overdueTimers } from "../../limit/monotonic.ts";
 import type { Deadline, Operation } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
 import { idsOf, KeyError, type Target } from "../failure.ts";
-import { TOO_BUSY } from "../turns.ts";
+import { TOO_BUSY } from "../keyed-queue.ts";
 import type { Link } from "./clients.ts";
 import { slotOf } from "./key.ts";
 import { type Before, encode, type Reply, type Rule, readLate, readReply, SCRIPT, SCRIPT_SHA1 } from "./script.ts";
@@ -124,7 +124,7 @@ export class Pipeline {
     const mark = clock.mark();
     const entries: Entry[] = [];
     for (const entry of all) {
-      if (mark.steady >= deadlineOf(entry)) fail(entry, TOO_BUSY);
+      if (mark.monotonic >= deadlineOf(entry)) fail(entry, TOO_BUSY);
       else entries.push(entry);
     }
     if (entries.length === 0) return;
@@ -141,7 +141,7 @@ export class Pipeline {
     const { entries, now, slot, clock, keys, args } = sent;
     const deadline = lastDeadline(entries);
     if (deadline !== Infinity) {
-      args[1] = String(Math.ceil((clock.latest(mark) ?? mark.wall) + deadline - mark.steady));
+      args[1] = String(Math.ceil((clock.latest(mark) ?? mark.wall) + deadline - mark.monotonic));
     }
     this.#sentScript = true;
     const failed = (thrown: unknown) => {
@@ -206,7 +206,7 @@ export class Pipeline {
       const outcome = outcomeOf(request, reply.before[0] as Before, now);
       if (outcome instanceof StoreError) throw outcome;
       checkGranted(reply, outcome.decision.ok ? 1 : 0);
-      this.#onAnswer(request, outcome, mark.steady, passed);
+      this.#onAnswer(request, outcome, mark.monotonic, passed);
       entry.resolve([outcome]);
       return;
     }
@@ -224,7 +224,7 @@ export class Pipeline {
       if (outcomes instanceof StoreError) reject(outcomes);
       else {
         for (let at = 0; at < requests.length; at++) {
-          this.#onAnswer(requests[at] as Request, outcomes[at] as Outcome, mark.steady, passed);
+          this.#onAnswer(requests[at] as Request, outcomes[at] as Outcome, mark.monotonic, passed);
         }
         resolve(outcomes);
       }

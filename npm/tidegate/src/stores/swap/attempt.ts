@@ -1,10 +1,10 @@
 /** One attempt of a step. */
 import type { State } from "../../limit/decision.ts";
-import { overdueTimers } from "../../limit/steady.ts";
+import { overdueTimers } from "../../limit/monotonic.ts";
 import { KeyError } from "../failure.ts";
 import { SLACK, Steps, type Transaction } from "../steps.ts";
 import type { Entry, Swappable, Write } from "./database.ts";
-import type { TripsByKind } from "./trips.ts";
+import type { RoundTripsByKind } from "./round-trips.ts";
 import { firstDeadline, type Until, type Waiting } from "./waiting.ts";
 
 /** How a call ends once its step is written. */
@@ -15,7 +15,7 @@ export class Attempt<Version> implements Transaction {
   readonly #database: Swappable<Version>;
   readonly #calls: readonly Waiting[];
   readonly #until: Until;
-  readonly #trips: TripsByKind;
+  readonly #trips: RoundTripsByKind;
   readonly #seen = new Map<string, Entry<Version>>();
   readonly #writes = new Map<string, Write>();
   /** What the calls that write have read. */
@@ -28,7 +28,7 @@ export class Attempt<Version> implements Transaction {
   /** The error of the read that failed. */
   #lost: { readonly error: unknown } | undefined;
 
-  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: Until, trips: TripsByKind) {
+  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: Until, trips: RoundTripsByKind) {
     this.#database = database;
     this.#calls = calls;
     this.#until = until;

@@ -2,7 +2,7 @@
 import { expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { type Transaction, transactional } from "../src/stores/index.ts";
-import { Turns } from "../src/stores/turns.ts";
+import { KeyedQueue } from "../src/stores/keyed-queue.ts";
 import { bucket, table } from "./swap-table.ts";
 
 /** A function that ends when the test ends it, and the order in which functions started. */
@@ -17,7 +17,7 @@ function bodies() {
 }
 
 test("calls on one identity run sequentially, calls on others concurrently", async () => {
-  const turns = new Turns();
+  const turns = new KeyedQueue();
   const { begun, body, end } = bodies();
   const first = turns.run(["a"], body("first"));
   const second = turns.run(["a"], body("second"));
@@ -32,7 +32,7 @@ test("calls on one identity run sequentially, calls on others concurrently", asy
 });
 
 test("calls on several identities in opposite orders do not deadlock", async () => {
-  const turns = new Turns();
+  const turns = new KeyedQueue();
   const order: string[] = [];
   const body = (name: string) => async () => {
     await Promise.resolve();
@@ -46,7 +46,7 @@ test("calls on several identities in opposite orders do not deadlock", async () 
 });
 
 test("a call on two identities waits for the calls on both", async () => {
-  const turns = new Turns();
+  const turns = new KeyedQueue();
   const { begun, body, end } = bodies();
   const one = turns.run(["a"], body("one"));
   const other = turns.run(["b"], body("other"));
@@ -63,7 +63,7 @@ test("a call on two identities waits for the calls on both", async () => {
 });
 
 test("a call that comes after the first has ended waits for the second", async () => {
-  const turns = new Turns();
+  const turns = new KeyedQueue();
   const { begun, body, end } = bodies();
   const first = turns.run(["a"], body("first"));
   const second = turns.run(["a"], body("second"));
@@ -81,7 +81,7 @@ test("a call that comes after the first has ended waits for the second", async (
 });
 
 test("a rejected call does not affect the next", async () => {
-  const turns = new Turns();
+  const turns = new KeyedQueue();
   const first = turns.run(["a"], () => Promise.reject(new Error("first")));
   const second = turns.run(["a"], async () => "second");
   await expect(first).rejects.toThrow("first");
@@ -89,7 +89,7 @@ test("a rejected call does not affect the next", async () => {
 });
 
 test("a call whose deadline passes in the queue does not run", async () => {
-  const turns = new Turns();
+  const turns = new KeyedQueue();
   const { begun, body, end } = bodies();
   const first = turns.run(["a"], body("first"));
   const late = turns.run(["a"], body("late"), { at: performance.now() - 1 });
@@ -103,7 +103,7 @@ test("a call whose deadline passes in the queue does not run", async () => {
 
 test("a call that is made microseconds after one that never ends, with the same timeout, does not run", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-  const turns = new Turns();
+  const turns = new KeyedQueue();
   const { begun, body } = bodies();
   const now = performance.now();
   void turns.run(["a"], body("stuck"), { at: now + 250 });
@@ -116,7 +116,7 @@ test("a call that is made microseconds after one that never ends, with the same 
 
 test("a call that never ends blocks the queue until its deadline at most", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
-  const turns = new Turns();
+  const turns = new KeyedQueue();
   const { begun, body, end } = bodies();
   const now = performance.now();
   void turns.run(["a"], body("stuck"), { at: now + 250 });

@@ -24,7 +24,7 @@ const MOST_LIMITS = 100;
  * flight than at that time, since most of the waiting ones would be denied again. Each round of grants allows one more, until the
  * queue is idle.
  */
-export class Restraint implements Pace, Places {
+export class ServerPace implements Pace, Places {
   readonly #slowBelow: number;
   readonly #shared: Places | undefined;
   readonly #low: Map<string, Low> = new Map();
@@ -32,7 +32,7 @@ export class Restraint implements Pace, Places {
   readonly #most: Map<string, number> = new Map();
   #until = 0;
   /** Requests in flight, and the most of them. */
-  #flying = 0;
+  #inFlight = 0;
   #places = Infinity;
   #sent = 0;
   #learned = 0;
@@ -61,12 +61,12 @@ export class Restraint implements Pace, Places {
 
   tryAcquire(): boolean {
     if (!this.#hasPlace || this.#shared?.tryAcquire() === false) return false;
-    this.#flying++;
+    this.#inFlight++;
     return true;
   }
 
   release(): void {
-    this.#flying--;
+    this.#inFlight--;
     this.#shared?.release();
   }
 
@@ -76,7 +76,7 @@ export class Restraint implements Pace, Places {
   }
 
   get #hasPlace(): boolean {
-    return this.#flying < this.#places;
+    return this.#inFlight < this.#places;
   }
 
   /** The number of a request that is sent now. */
@@ -87,7 +87,7 @@ export class Restraint implements Pace, Places {
   /** The server denied a request in flight: delays all until then, epoch ms. */
   denied(until: number): void {
     this.#until = Math.max(this.#until, until);
-    this.#places = Math.min(this.#places, this.#flying);
+    this.#places = Math.min(this.#places, this.#inFlight);
   }
 
   /** The server granted a request. */
@@ -96,7 +96,7 @@ export class Restraint implements Pace, Places {
   }
 
   /** No request waits or is in flight, so later requests do not belong to a burst that was denied. */
-  rest(): void {
+  idle(): void {
     this.#places = Infinity;
   }
 
@@ -110,7 +110,7 @@ export class Restraint implements Pace, Places {
   #apply({ name, unit, limit, remaining, resetAfter }: ServerLimit, now: number): void {
     const requests = unit === "requests";
     // The other requests in flight are not in the server's count yet.
-    const left = requests ? Math.max(0, remaining - (this.#flying - 1)) : remaining;
+    const left = requests ? Math.max(0, remaining - (this.#inFlight - 1)) : remaining;
     // A server that invents names must not fill the memory.
     if (this.#most.size >= MOST_LIMITS && !this.#most.has(name)) return;
     const most = limit ?? Math.max(remaining, this.#most.get(name) ?? 0);

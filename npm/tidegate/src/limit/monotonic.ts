@@ -1,7 +1,7 @@
 /* * The monotonic clock, ms from any origin: corrections of the host's time do not move it. Deadlines and durations use it.
  * QuickJS and plain Hermes lack `performance`: there it is `Date.now`, and a corrected clock shortens or prolongs one wait.
  */
-export const steadyNow: () => number = typeof performance === "undefined" ? Date.now : () => performance.now();
+export const monotonicNow: () => number = typeof performance === "undefined" ? Date.now : () => performance.now();
 
 /** Ms by which a timer of an idle process may be late. */
 const JITTER = 5;
@@ -17,7 +17,7 @@ const FAKE = 2;
  * and the timers move the deadline. `undefined` if nothing is overdue.
  */
 export function overdueTimers(at: number): Promise<void> | undefined {
-  if (steadyNow() - at < JITTER) return undefined;
+  if (monotonicNow() - at < JITTER) return undefined;
   return new Promise((resolve) => void setTimeout(resolve, 1));
 }
 
@@ -27,9 +27,9 @@ export function overdueTimers(at: number): Promise<void> | undefined {
  * process alive. If the wait is prolonged, `deadline` is moved to its new end, by this clock.
  */
 export function afterWaiting(ms: number, then: () => void, unref = false, deadline?: { at: number }): () => void {
-  const due = steadyNow() + ms;
+  const due = monotonicNow() + ms;
   let timer = setTimeout(() => {
-    const now = steadyNow();
+    const now = monotonicNow();
     const late = now - due;
     if (late < -FAKE || (late > -EARLY && late < JITTER)) return then();
     const rest = late < 0 ? Math.ceil(-late) : Math.min(Math.ceil(late), ms);

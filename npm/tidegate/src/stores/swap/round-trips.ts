@@ -1,8 +1,8 @@
 /** How long round trips to the database take. */
-export type TripsByKind = Readonly<Record<"read" | "write", Trips>>;
+export type RoundTripsByKind = Readonly<Record<"read" | "write", RoundTrips>>;
 
 /** The round trips of one kind. */
-export class Trips {
+export class RoundTrips {
   /** Ms of the last one, and of an earlier one that was not under way while none ended. */
   #times: readonly [number, number] = [0, 0];
   /** When the last one ended (`performance.now()`, ms, as the times below). */

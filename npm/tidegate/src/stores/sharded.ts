@@ -12,7 +12,7 @@ import type { Decision, State } from "../limit/decision.ts";
 import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import { better, pick, pool, sum } from "../limit/shards.ts";
-import { overdueTimers } from "../limit/steady.ts";
+import { overdueTimers } from "../limit/monotonic.ts";
 import type { Call, Deadline, Op } from "./contract.ts";
 
 export interface Step {
@@ -43,9 +43,9 @@ export function decide(
   deadline: Deadline,
   random: number = Math.random(),
 ): Promise<Decision> {
-  const spread = new Spread(shards, call, now, deadline);
-  if (call.op === "take" || call.op === "check") return spread.take(random);
-  return spread[call.op]();
+  const sharded = new ShardedCall(shards, call, now, deadline);
+  if (call.op === "take" || call.op === "check") return sharded.take(random);
+  return sharded[call.op]();
 }
 
 /** The two numbers of such a limit. */
@@ -56,7 +56,7 @@ export async function getValue(
   now: number | undefined,
   deadline: Deadline,
 ): Promise<State> {
-  const seen = await new Spread(shards, { ...LOOK, limit, key }, now, deadline).read();
+  const seen = await new ShardedCall(shards, { ...LOOK, limit, key }, now, deadline).read();
   return sum(limit, seen.states, seen.now, limit.start(key));
 }
 
@@ -69,7 +69,7 @@ interface Seen {
 /** How often a call looks for tokens again, or gives them back again: each time another call was granted. */
 const ROUNDS = 16;
 
-class Spread {
+class ShardedCall {
   readonly #shards: Shards;
   readonly #call: Call;
   readonly #now: number | undefined;
@@ -195,7 +195,7 @@ class Spread {
 
   /** Gives back what was taken, even if the caller no longer waits. */
   #giveParts(parts: readonly Part[]): Promise<Seen> {
-    return new Spread(this.#shards, this.#call, this.#now, undefined).#giveToAll(parts);
+    return new ShardedCall(this.#shards, this.#call, this.#now, undefined).#giveToAll(parts);
   }
 
   /**

@@ -3,31 +3,31 @@
  */
 import type { Deadline } from "./contract.ts";
 import { KeyError } from "./failure.ts";
-import { afterWaiting, overdueTimers, steadyNow } from "../limit/steady.ts";
+import { afterWaiting, overdueTimers, monotonicNow } from "../limit/monotonic.ts";
 
-export class Turns {
-  readonly #last = new Map<string, Turn>();
+export class KeyedQueue {
+  readonly #last = new Map<string, Entry>();
 
   /*   * Runs `body` after the earlier calls on these identities. Rejects without running it if `deadline` has passed by then. It does
    * not wait for an earlier call beyond that call's deadline: the call may never end, and its caller has been answered.
    */
   run<T>(ids: readonly string[], body: () => Promise<T>, deadline?: Deadline): Promise<T> {
-    const before = new Set<Turn>();
+    const before = new Set<Entry>();
     for (const id of ids) {
-      const turn = this.#last.get(id);
-      if (turn !== undefined) before.add(turn);
+      const entry = this.#last.get(id);
+      if (entry !== undefined) before.add(entry);
     }
     const answer = before.size === 0 ? body() : runAfter(before, body, deadline ?? { at: Infinity });
-    const turn = { ended: answer.then(ignore, ignore), deadline };
-    for (const id of ids) this.#last.set(id, turn);
-    void turn.ended.then(() => {
-      for (const id of ids) if (this.#last.get(id) === turn) this.#last.delete(id);
+    const entry = { ended: answer.then(ignore, ignore), deadline };
+    for (const id of ids) this.#last.set(id, entry);
+    void entry.ended.then(() => {
+      for (const id of ids) if (this.#last.get(id) === entry) this.#last.delete(id);
     });
     return answer;
   }
 }
 
-interface Turn {
+interface Entry {
   readonly ended: Promise<void>;
   readonly deadline: Deadline;
 }
@@ -57,23 +57,23 @@ export const LITTLE_TIME: Error = new KeyError("no answer in the time earlier ca
  * unknown.
  */
 export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | undefined =>
-  steadyNow() > (since + at) / 2 ? LITTLE_TIME : undefined;
+  monotonicNow() > (since + at) / 2 ? LITTLE_TIME : undefined;
 
 /** Runs `body` after these, or rejects if the deadline has passed by then. */
-async function runAfter<T>(before: Set<Turn>, body: () => Promise<T>, deadline: NonNullable<Deadline>): Promise<T> {
-  const since = steadyNow();
+async function runAfter<T>(before: Set<Entry>, body: () => Promise<T>, deadline: NonNullable<Deadline>): Promise<T> {
+  const since = monotonicNow();
   deadline.why = NOT_SENT;
   await Promise.all([...before].map(over));
   await overdueTimers(deadline.at);
   // No answer arrives in less than a ms, and calls that were made together would all be sent at their deadlines.
-  if (steadyNow() > deadline.at - 1) throw NOT_SENT;
+  if (monotonicNow() > deadline.at - 1) throw NOT_SENT;
   deadline.why = whyLate(deadline, since);
   return body();
 }
 
 /** Resolves when the call has ended, or at its deadline. */
-function over({ ended, deadline }: Turn): Promise<void> {
-  return deadline === undefined ? ended : within(deadline.at - steadyNow(), ended, ignore);
+function over({ ended, deadline }: Entry): Promise<void> {
+  return deadline === undefined ? ended : within(deadline.at - monotonicNow(), ended, ignore);
 }
 
 /**
@@ -87,14 +87,14 @@ export function within<T>(ms: number, awaited: PromiseLike<T>, late: () => T, de
   });
 }
 
-const byHandle = new WeakMap<object, Turns>();
+const byHandle = new WeakMap<object, KeyedQueue>();
 
 /** The queues that all stores on this handle of a host's transaction share. */
-export function turnsOf(handle: object): Turns {
-  let turns = byHandle.get(handle);
-  if (turns === undefined) {
-    turns = new Turns();
-    byHandle.set(handle, turns);
+export function queueOf(handle: object): KeyedQueue {
+  let queue = byHandle.get(handle);
+  if (queue === undefined) {
+    queue = new KeyedQueue();
+    byHandle.set(handle, queue);
   }
-  return turns;
+  return queue;
 }

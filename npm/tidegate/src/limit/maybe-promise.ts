@@ -2,13 +2,13 @@
 import { isPromise } from "./realms.ts";
 
 /** A value, or the promise of one: the result of a user's hook, or of a store. */
-export type Pending<T> = T | PromiseLike<T>;
+export type MaybePromise<T> = T | PromiseLike<T>;
 
 /** The values in order: synchronously, unless one of them is a promise. */
-export const together = <T>(values: readonly Pending<T>[]): Pending<T[]> =>
+export const together = <T>(values: readonly MaybePromise<T>[]): MaybePromise<T[]> =>
   values.some(isPromise) ? Promise.all(values) : (values as T[]);
 
 /** Calls `next` with the value: synchronously, unless it is a promise. */
-export function follow<T, U>(value: Pending<T>, next: (value: T) => Pending<U>): Pending<U> {
+export function follow<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return isPromise(value) ? value.then(next) : next(value);
 }

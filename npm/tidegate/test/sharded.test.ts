@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import type { Op, State } from "../src/limit/decision.ts";
 import { Limit } from "../src/limit/limit.ts";
 import type { Deadline } from "../src/stores/contract.ts";
-import { decide, type Shards, together } from "../src/stores/spread.ts";
+import { decide, type Shards, together } from "../src/stores/sharded.ts";
 
 const SHARDS = 8;
 const limit = new Limit("parts", { kind: "token bucket", rate: 24, period: 3_600_000, shards: SHARDS });
