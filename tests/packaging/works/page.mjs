@@ -20,9 +20,10 @@ row names one. [The test](../../../tests/packaging/works/tools.ts) has the exact
 `;
 
 const FOOT = `
-In a bundle for Node.js, the engine is part of the script. The native addon (\`tidegate/shared\`, \`tidegate/file\`) is a separate file,
-so keep the package outside the bundle, for example with \`serverExternalPackages: ["tidegate"]\` in Next.js or \`external\` in esbuild.
-Without the addon, \`shared()\` uses the thread's own memory and warns once.
+In a bundle for Node.js, the engine is part of the script. The native addon (\`tidegate/shared\`, \`tidegate/file\`) is a separate file.
+Keep the package outside the bundle, for example with \`serverExternalPackages: ["tidegate"]\` in Next.js or \`external\` in esbuild, or
+put the addon's package, such as \`@tidegate/linux-x64-gnu\`, into a \`node_modules\` beside the bundle
+([test](../../../tests/packaging/platforms.test.ts)). Without the addon, \`shared()\` uses the thread's own memory and warns once.
 
 On the edge runtime of Next.js and Vercel, which does not allow WebAssembly from bytes, the engine is plain JavaScript.
 
