@@ -1,7 +1,7 @@
 /** The table behind the memory store: its bound, its eviction, and its dump. */
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { defineLimits, HOUR, MINUTE, memory, RateLimitError, SECOND } from "../src/index.ts";
+import { type Decision, defineLimits, evaluate, HOUR, MINUTE, memory, RateLimitError, SECOND } from "../src/index.ts";
 import { type Call, Limit } from "../src/stores/index.ts";
 import { fakeClock } from "../src/testing/index.ts";
 
@@ -175,6 +175,14 @@ describe("dump and restore", () => {
       ),
     );
   });
+});
+
+test("a clock of -0 is one of 0, as in stores on a server", () => {
+  const limits = defineLimits({ bucket }, { now: () => -0 });
+  const all = limits.limitAll([{ name: "bucket" }]).decisions[0];
+  const evaluated = evaluate(null, bucket, { now: -0 }).decision;
+  for (const { now, ts } of [limits.limit("bucket"), limits.check("bucket"), all as Decision, evaluated])
+    expect([now, ts]).toEqual([0, 0]);
 });
 
 describe("the default clock", () => {

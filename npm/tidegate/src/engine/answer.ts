@@ -21,7 +21,7 @@ export function decisionOf(status: number, numbers: Float64Array, policy: Policy
     resetAt: numbers[4] as number,
     reserved: (status & RESERVED) !== 0,
     reason: REASONS[(status >> REASON_SHIFT) & 3],
-    now,
+    now: now + 0, // -0 is 0
     policy,
   };
 }
