@@ -1,7 +1,8 @@
 /** Servers that have no connection left. */
 import { type Connection, createConnection } from "mysql2/promise";
 import { expect, onTestFinished, test } from "vitest";
-import { defineLimits } from "tidegate";
+import { defineLimits, type Limiter } from "tidegate";
+import type { AsyncStore } from "tidegate/store";
 import { mysql } from "tidegate/mysql";
 import { clients } from "./clients.ts";
 import { withServer } from "./fixture.ts";
@@ -22,6 +23,13 @@ async function takeAll(): Promise<Connection[]> {
   }
 }
 
+/** Twenty calls at one time, each on a key of its own, are granted. */
+async function grants(limiter: Limiter<"stock", AsyncStore>): Promise<void> {
+  const calls = Array.from({ length: 20 }, (_, i) => limiter.limit("stock", { key: `${i}` }));
+  const causes = (await Promise.all(calls)).map(({ ok, cause }) => (ok ? undefined : `${cause}`));
+  expect(causes).toEqual(calls.map(() => undefined));
+}
+
 test.each(Object.entries(clients))("%s: calls wait for the one connection that its pool has", async (table, make) => {
   const open = make(fixture.server);
   onTestFinished(() => void open.close());
@@ -30,9 +38,17 @@ test.each(Object.entries(clients))("%s: calls wait for the one connection that i
   expect(await limiter.limit("stock", { key: "first" })).toMatchObject({ ok: true });
   const taken = await takeAll();
   onTestFinished(async () => void (await Promise.all(taken.map((connection) => connection.end()))));
-  const calls = Array.from({ length: 20 }, (_, i) => limiter.limit("stock", { key: `${i}` }));
-  const causes = (await Promise.all(calls)).map(({ ok, cause }) => (ok ? undefined : `${cause}`));
-  expect(causes).toEqual(calls.map(() => undefined));
+  await grants(limiter);
+});
+
+test("an account that may have one connection: calls wait for it", async () => {
+  await fixture.rows("CREATE USER one@'127.0.0.1' WITH MAX_USER_CONNECTIONS 1");
+  await fixture.rows("GRANT ALL ON test.* TO one@'127.0.0.1'");
+  const limiter = defineLimits(limits, {
+    store: mysql(fixture.pool({ user: "one" }), { table: "of_one" }),
+    timeout: 60_000,
+  });
+  await grants(limiter);
 });
 
 test("without any, calls fail with the server's reason, as in an outage", async () => {

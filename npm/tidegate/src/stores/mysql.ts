@@ -32,8 +32,8 @@ export type MysqlOptions = TableOptions;
  * MariaDB's `max_statement_time`.
  */
 const BUSY: readonly unknown[] = [1205, 1213, 1020, 3101, 1969];
-/** The server, or its user, has no connection left: a client that does not wait for one of its own fails, and has sent nothing. */
-const NO_CONNECTION: readonly unknown[] = [1040, 1203];
+/** The server, its users or this account have no connection left: a client that does not wait for one of its own fails. Nothing was done. */
+const NO_CONNECTION: readonly unknown[] = [1040, 1203, 1226];
 const NO_SUCH_TABLE = 1146;
 const NO_SUCH_COLUMN = 1054;
 const OUT_OF_RANGE = 1690;
