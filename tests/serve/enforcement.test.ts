@@ -4,12 +4,8 @@ import protobuf from "protobufjs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PolicyDocument, PolicyRule } from "tidegate/policies";
 import { freePort } from "../support/ports.ts";
-import { root, type Served, serving, TOKEN } from "./service.ts";
+import { bucket, root, type Served, serving, TOKEN } from "./service.ts";
 
-const bucket = (capacity: number): Pick<PolicyRule, "algorithm" | "algorithm_config"> => ({
-  algorithm: "token_bucket",
-  algorithm_config: { rate: 1, period: "1h", capacity },
-});
 const RULES: PolicyDocument = {
   rules: [
     { name: "trial", limit_keys: ["ip:address"], shadow: true, ...bucket(1) },

@@ -7,7 +7,7 @@ import protobuf from "protobufjs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { PolicyDocument } from "tidegate/policies";
 import { serveGrpc } from "../../npm/tidegate-serve/src/grpc.ts";
-import { root, type Served, serving } from "./service.ts";
+import { bucket, root, type Served, serving } from "./service.ts";
 
 const types = new protobuf.Root().loadSync(`${root}/tests/serve/rls.proto`, { keepCase: true });
 const [Request, Response] = ["RateLimitRequest", "RateLimitResponse"].map((name) => types.lookupType(name)) as [
@@ -16,8 +16,6 @@ const [Request, Response] = ["RateLimitRequest", "RateLimitResponse"].map((name)
 ];
 const PATH = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-const bucket = (capacity: number, period: "1m" | "90m" | "1h" = "1h") =>
-  ({ algorithm: "token_bucket", algorithm_config: { rate: 1, period, capacity } }) as const;
 const numbers = (rate: number, period: "1s" | "1m") =>
   ({ algorithm: "token_bucket", algorithm_config: { rate, period } }) as const;
 const RULES: PolicyDocument = {

@@ -1,12 +1,9 @@
-/** Real proxies in front of the service, with the configurations of the guide; and the routes that they ask. */
+/** Real proxies in front of the service, with the configurations of the guide; and the routes that they call. */
 import { request as send } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PolicyDocument } from "tidegate/policies";
 import { ENVOY_RATE_LIMIT, get, type Proxied, proxied, PROXIES } from "./proxy.ts";
-import { type Served, serving } from "./service.ts";
-
-const bucket = (capacity: number) =>
-  ({ algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1h", capacity } }) as const;
+import { bucket, type Served, serving } from "./service.ts";
 
 /** Three requests for each address, one for each user of the query, two POSTs. */
 const RULES: PolicyDocument = {

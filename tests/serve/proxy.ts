@@ -117,7 +117,7 @@ export interface Proxied extends AsyncDisposable {
   readonly received: readonly string[];
 }
 
-/** Starts an application, and a proxy in front of it that asks the service. */
+/** Starts an application, and a proxy in front of it that calls the service. */
 export async function proxied(proxy: Proxy, service: Served): Promise<Proxied> {
   const { program, python, args, files, ready } = proxy;
   const folder = temporaryFolder(program);

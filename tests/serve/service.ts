@@ -43,8 +43,10 @@ export interface Served extends AsyncDisposable {
 /** A decision waits for its store as long as a busy machine needs, and not for the default of 250 ms. */
 export const PATIENT: readonly string[] = ["--timeout", "60s"];
 
-/** Three tokens, one an hour: no test takes as long. */
-export const NUMBERS = { algorithm: "token_bucket", algorithm_config: { rate: 1, period: "1h", capacity: 3 } } as const;
+/** This many tokens, and one more in each period: by default an hour, and no test takes as long. */
+export const bucket = (capacity: number, period: "1m" | "90m" | "1h" = "1h") =>
+  ({ algorithm: "token_bucket", algorithm_config: { rate: 1, period, capacity } }) as const;
+export const NUMBERS = bucket(3);
 
 export const POLICIES: PolicyDocument = { rules: [{ name: "api", limit_keys: ["ip:address"], ...NUMBERS }] };
 

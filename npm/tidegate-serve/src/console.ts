@@ -12,7 +12,7 @@ export type MakeConsole = <R>(policies: Policies<R, Store>) => Mounted;
 
 const hash = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** Whether the header has the token: as a bearer's, or as the password that a browser asks for. */
+/** Whether the header has the token: as a bearer's, or as the password of a browser. */
 function isAuthorized(header: string | null, token: string): boolean {
   const [, scheme = "", credentials = ""] = /^(bearer|basic) +(\S+)$/i.exec(header ?? "") ?? [];
   const isBasic = scheme.toLowerCase() === "basic";

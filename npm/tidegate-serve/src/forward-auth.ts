@@ -9,7 +9,7 @@ import { problem, RequestError } from "./problem.ts";
 
 /** Traefik, Caddy, Envoy and HAProxy pass a denial's status, fields and body on. */
 const FORWARD_AUTH = "/v1/forward-auth";
-/** nginx's `auth_request` knows 2xx, 401 and 403; anything else is an error to it. */
+/** nginx's `auth_request` accepts 2xx, 401 and 403; it treats anything else as an error. */
 const AUTH_REQUEST = "/v1/auth-request";
 
 /** Whose headers state the client and the original request. */

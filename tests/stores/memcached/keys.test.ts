@@ -1,4 +1,4 @@
-/** Where a state stands, and how long it is kept: what the protocol asks of keys and times. */
+/** Where a state is stored, and for how long: the protocol's rules for keys and times. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { SLACK } from "../../../npm/tidegate/src/stores/steps.ts";

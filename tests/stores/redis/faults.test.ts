@@ -1,4 +1,5 @@
 /** A limiter on servers that fail, as a user has it: default timeout, default breaker. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { format } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Decision } from "tidegate/store";
@@ -12,8 +13,6 @@ import { LossyProxy } from "../../support/proxy.ts";
 import { freePort } from "../../support/ports.ts";
 import { started } from "./fixture.ts";
 import { RedisCluster, RedisServer } from "./server.ts";
-
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const TIMEOUT = 250;
 /** ms, for calls whose answer the test needs. */

@@ -1,5 +1,6 @@
 /** One key or one master that fails, beside others that do not; and what reaches a server after its deadline. */
 import type { EventEmitter } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { createClient, createClientPool, createCluster } from "redis";
 import { createClient as createClient4 } from "redis-4";
@@ -22,7 +23,6 @@ const limits = { api: { kind: "token bucket", rate: 1e6, period: HARDLY_ANY } } 
 const DRIFT = 200;
 /** ms, for calls whose answer the test needs. */
 const PATIENCE = 60_000;
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The shortest of 20 calls, ms: by so much the deadline that the server compares with may be late. */
 async function shortestTrip(call: () => PromiseLike<{ degraded?: true }>): Promise<number> {
