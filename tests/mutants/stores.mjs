@@ -374,7 +374,7 @@ export const STORES = [
   ),
   of("postgres/executor.ts", ...unit("postgres-deadline"))("? LEAST_REST", "? 0"),
   postgres("fault.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
-  postgres("executor.ts", "locks")("for (const pending of course.requests) pending.answered();", ""),
+  postgres("executor.ts", "odd-clients")("for (const pending of course.requests) pending.answered();", ""),
   postgres("executor.ts", "locks")("      for (const pending of requests) pending.answered();\n", ""),
   postgres("transport.ts", "faults", "odd-clients")("out.count >= this.#most", "false"),
   postgres("transport.ts", "faults", "odd-clients")("if (isProbe) this.#out = { count: 0 };", ""),

@@ -207,8 +207,12 @@ describe("a row that another transaction has locked", () => {
     async (statements) => {
       const proxy = await LossyProxy.start(fixture.server.port);
       onTestFinished(() => proxy.stop());
+      const lines: string[] = [];
       const store = fixture.store({ statements }, { port: proxy.port });
-      const limits = defineLimits({ back: plenty }, { store, log: false });
+      const limits = defineLimits(
+        { back: plenty },
+        { store, log: { error: () => {}, info: (line) => lines.push(line) } },
+      );
       await defineLimits({ back: plenty }, { store, timeout: PATIENCE }).limit("back", { key: "k" });
       await holding(row("back:k"), async () => {
         await limits.limit("back", { key: "k" });
@@ -223,6 +227,7 @@ describe("a row that another transaction has locked", () => {
         proxy.gate = undefined;
         open();
         while (!/is locked/.test(String((await limits.limit("back", { key: "k" })).cause))) await wait(5);
+        expect(lines).toEqual(["tidegate: postgres answers again"]);
         expect((await limits.limit("back", { key: "other" })).degraded).toBeUndefined();
       });
     },

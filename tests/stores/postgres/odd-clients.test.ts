@@ -99,6 +99,19 @@ test.each(Object.entries(WRAPPERS))(
   },
 );
 
+test("after an outage, a call that others undo until its deadline shows that the server answers", async () => {
+  let error = new Error("down");
+  const lines: string[] = [];
+  const log = { error: () => {}, info: (line: string) => void lines.push(line) };
+  const store = postgres({ query: () => Promise.reject(error) }, PATIENT);
+  const limits = defineLimits({ undone: plenty }, { store, log });
+  const call = async () => String((await limits.limit("undone")).cause);
+  while (!/failed repeatedly/.test(await call()));
+  error = Object.assign(new Error("could not serialize access"), { code: "40001" });
+  await expect.poll(call, { timeout: 60_000 }).toContain("concurrent transactions undid it until its deadline");
+  expect(lines).toEqual(["tidegate: postgres answers again"]);
+});
+
 describe("connections that stay open and lead nowhere", () => {
   async function recovers(make: (port: number) => { client: PostgresClient; end: () => Promise<unknown> }) {
     const proxy = await LossyProxy.start(fixture.server.port);
