@@ -28,16 +28,14 @@ export interface FileStats extends MemoryStats {
 
 /** Settings of {@link file}. */
 export interface FileOptions {
-  /**
-   * Most states held: an integer, 1 to 16,777,216; default 100,000. The file takes 16 MiB and 160 bytes for each,
-   * from the start. When there is no room, the state of a sample that is full first is evicted. `stats().evicted` counts
-   * those that were not full: each grants its key at most one `capacity` more.
+  /*   * Most states held: an integer, 1 to 16,777,216; default 100,000. The file takes 16 MiB and 160 bytes for each, from the
+   * start. When there is no room, the fullest state of a sample is evicted. `stats().evicted` counts those that were not
+   * full: each grants its key at most one `capacity` more.
    */
   maxKeys?: number | undefined;
-  /**
-   * What a power cut, or a crash of the system, may take away: at most the grants of this many ms. An integer from 1 to
-   * 2^31 - 1, or a string such as `"1s"`; default 1000. `"always"` syncs each write before it is answered: nothing
-   * is lost, and a call that writes takes as long as the disk. A process that is killed loses nothing, whatever this setting.
+  /*   * What a power cut, or a crash of the system, may lose: at most the grants of this many ms. An integer from 1 to 2^31 - 1,
+   * or a string such as `"1s"`; default 1000. `"always"` syncs each write before the call returns: nothing is lost, and a
+   * call that writes takes as long as the disk. A process that is killed loses nothing, whatever this setting.
    */
   sync?: Duration | "always" | undefined;
 }
@@ -116,11 +114,10 @@ function checkPath(path: unknown): string {
  * // in every process
  * const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: SECOND } }, { store: file("./limits") });
  * ```
- * `path`: a folder on a local disk, with nothing else in it; it is created (mode 700) if it does not exist. Its files
- * have mode 600: they
- * hold the secret that keys are hashed under. Those that other users could read are set to it. Processes killed at any moment lose
- * nothing that was answered; see {@link FileOptions.sync} for a power cut. All that have it open share its settings: a
- * setting that is left out is what the others chose.
+  * `path`: a folder on a local disk, with nothing else in it; it is created (mode 700) if it does not exist. Its files contain the
+ * secret of the key hashes, so they have mode 600; files that other users could read are changed to it. A process that is
+ * killed at any moment loses no decision that it returned; see {@link FileOptions.sync} for a power cut. All processes that have
+ * the folder open share its settings: an omitted setting is what the others chose.
  *
  * Throws an `InputError` if an argument is out of range. Throws a `StoreError` if the addon is missing, or the folder
  * cannot be used: no rights, no room, a network file system, a damaged file, other settings. It names the path and the

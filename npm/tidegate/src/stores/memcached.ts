@@ -43,9 +43,8 @@ const OPTIONS = {
   stepTimeout: durationFrom(1, LONGEST_TIMER, true),
 };
 
-/**
- * A store in Memcached, by compare-and-swap: a `gets` and, if something is taken, a `cas` or `add`; again if
- * another process was faster. Concurrent calls of this process on a key share both.
+/* * A store in Memcached, by compare-and-swap: a `gets` and, if something is taken, a `cas` or `add`; both are repeated if another
+ * process was faster. Concurrent calls of this process on a key share them.
  *
  * ```ts
  * import Memcached from "memcached"; // or MemcacheClient of "memcache-client"
@@ -54,13 +53,12 @@ const OPTIONS = {
  * const limits = defineLimits({ search: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
  * const { ok } = await limits.limit("search", { key: userId });
  * ```
- *
- * Memcached is a cache: it evicts when it is full, and forgets at a restart. **A key that it drops starts full**: its client
- * gets at most one `capacity` more, each time. What must not be forgotten (logins, money) belongs in another store. A state is dropped a minute after it is full. Several servers are the client's to choose between: every
- * process must name the same.
- *
- * Memcached has no clock that a client can read, so each process's own is used. Clocks that differ by a second let a limit
- * grant a second's tokens more, once. Each of a limit's `shards` has its own key. There is no atomic step on several
+  * Memcached is a cache: it evicts keys when it is full, and loses all at a restart. **A key that it evicts starts full**: its
+ * client gets at most one `capacity` more, each time. Use another store for anything that must not be lost, such as logins or
+ * payments. A state expires a minute after it is full. With several servers, the client chooses the server of a key: every
+ * process must list the same servers.
+  * Memcached has no clock that a client can read, so each process's own clock decides. If two clocks differ by a second, a limit
+ * once grants the tokens of one more second. Each of a limit's `shards` has its own key. There is no atomic step on several
  * keys: `limitAll` and `checkAll` on more than one reject with an `InputError`, before anything is read.
  * Calls reject with a `StoreError` if the server fails, holds what is not a state, or sends no versions (`-C`). Throws
  * an `InputError` if an argument is wrong.

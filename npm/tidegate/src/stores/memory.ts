@@ -15,13 +15,12 @@ import type { Call, SyncStore } from "./contract.ts";
 
 /** Settings of {@link memory}. */
 export interface MemoryOptions {
-  /**
-   * Most states held: an integer, 1 to 16,777,216; default 1,000,000, for which the process grows by about 81 MB. When
-   * there is no room, the state of a sample that is full first is evicted. `stats().evicted` counts those that were not
-   * full: each grants its key at most one `capacity` more.
+  /*   * Most states held: an integer, 1 to 16,777,216; default 1,000,000, for which the process grows by about 81 MB. When there
+   * is no room, the fullest state of a sample is evicted. `stats().evicted` counts those that were not full: each grants its
+   * key at most one `capacity` more.
    */
   maxKeys?: number | undefined;
-  /** What {@link MemoryStore.dump} gave: the states to begin with. */
+    /** The bytes that {@link MemoryStore.dump} returned: the states to start with. */
   restore?: Uint8Array | undefined;
 }
 
@@ -31,9 +30,9 @@ export interface MemoryStats {
   keys: number;
   /** Most states held; beyond it, the fullest of a sample is evicted. */
   maxKeys: number;
-  /** States dropped for want of room that were not full. */
+    /** States that were evicted before they were full. */
   evicted: number;
-  /** Full states dropped in passing; losing one loses nothing. */
+    /** Full states that were removed, which changes no answer. */
   expired: number;
   /** Bytes of the table. */
   bytes: number;

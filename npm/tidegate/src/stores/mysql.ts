@@ -21,7 +21,7 @@ export interface CallbackMysql {
   promise(): PromiseMysql;
 }
 
-/** Any of the clients that {@link mysql} takes. What has `query` alone may return rows without fields. */
+/** Any of the clients that {@link mysql} accepts. A client with only `query` may return rows without fields. */
 export type MysqlLike = (PromiseMysql & ({ readonly execute: unknown } | { readonly batch: unknown })) | CallbackMysql;
 
 /** Settings of {@link mysql}. */
@@ -60,9 +60,8 @@ const REFUSE = "EXP(SYSDATE())";
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
  * const { ok } = await limits.limit("login", { key: userId });
  * ```
- *
- * No transaction is held open. A step that lost against another process, or met a deadlock or a locked row, is repeated
- * until the call's deadline. The server refuses a write that is late. A limit with `shards` is one row. Requires InnoDB,
+  * No transaction stays open. After another process's write, a deadlock or a lock wait, the step is repeated until the call's
+ * deadline. The server refuses a late write. A limit with `shards` is one row. Requires InnoDB,
  * and sessions with `autocommit`: pass the pool, not a connection that is in a transaction. Calls reject with a
  * `StoreError` if the database fails. Throws an `InputError` if an argument is wrong.
  */

@@ -28,18 +28,16 @@ export type { BunRedisLike, GlideLike, IoredisLike, NodeRedisLike, RedisLike, Re
 
 /** Settings of {@link redis}. */
 export interface RedisOptions {
-  /** What every key begins with; without braces. Default `"tidegate:"`. */
+    /** The first part of every key, without braces. Default `"tidegate:"`. */
   prefix?: string | undefined;
-  /**
-   * In a cluster, keys of one tag live together, so that `limitAll` can take from all of them. The tag may be the tenant
-   * that the key begins with. Default: no tag, each key where its own hash puts it. The same name and key must always
-   * give the same tag.
+  /*   * In a cluster, keys with the same tag are in one slot, so that `limitAll` can take from all of them. The tag may be the
+   * tenant that the key begins with. Default: no tag; each key is in the slot of its own hash. The same name and key must
+   * always have the same tag.
    */
   tag?: ((name: string, key: string | undefined) => string | undefined) | undefined;
-  /**
-   * How long a denial is repeated without a round trip, at most until its `retryAt`. An integer from 0 (never) to 60,000
-   * ms, or a string such as `"1s"`; default 1000. Tokens that another process gives back, and its resets, take effect here
-   * after it. The latest 10,000 denied keys are remembered.
+  /*   * How long a denial is repeated without a round trip, at most until its `retryAt`. An integer from 0 (never) to 60,000
+   * ms, or a string such as `"1s"`; default 1000. If another process gives tokens back or resets the key, this process notices
+   * after that time. The latest 10,000 denied keys are cached.
    */
   rememberDenials?: Duration | undefined;
   /** Takes tokens of hot keys ahead, to answer without a round trip: `true`, or the settings. Default: no. */
@@ -248,8 +246,9 @@ function readOptions(options: RedisOptions): Options {
 }
 
 /**
- * A store on your client: ioredis (`Redis`, with Sentinel too, or `Cluster`), node-redis (a client, pool, cluster or
- * sentinel; of version 4 a client), Valkey GLIDE or `Bun.RedisClient`. Or a REST client with `eval` and `evalsha` (Upstash, Vercel KV).
+ * A store on your client: ioredis (`Redis`, also with Sentinel, or `Cluster`), node-redis (a client, pool, cluster or
+ * sentinel; of version 4 a client), Valkey GLIDE, `Bun.RedisClient`, or a REST client with `eval` and `evalsha` (Upstash,
+ * Vercel KV).
  *
  * ```ts
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store: redis(new Redis()) });

@@ -34,17 +34,15 @@ export interface SharedOptions {
 
 let opened: SharedStore | MemoryStore | undefined;
 
-/**
- * The store that all worker threads of this process share, in the native addon. Exact across threads, synchronous; a
- * store of one process, so use a server's store for several.
+/* * The store that all worker threads of this process share, in the native addon. Synchronous, and exact across threads. For
+ * several processes, use `file()` or a store on a server.
  *
  * ```ts
  * // in every worker
  * const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: SECOND } }, { store: shared() });
  * ```
- *
- * If the addon is missing, broken or of another version, it is this thread's own memory instead. A warning with every
- * cause is emitted, once in each thread, and the store's `name` is `"memory"`.
+  * If the addon is missing, broken or of another version, this thread's own memory is used instead. A warning lists the causes,
+ * once in each thread, and the store's `name` is `"memory"`.
  *
  * Throws an `InputError` if an option is wrong, and if `maxKeys` is not what the process's table was made with.
  */

@@ -34,7 +34,7 @@ export interface D1Like {
   batch(statements: never[]): Promise<unknown>;
 }
 
-/** Any of the clients that {@link sqlite} takes. */
+/** Any of the clients that {@link sqlite} accepts. */
 export type SqliteLike = SyncSqlite | LibSqlClient | TursoConnection | D1Like;
 
 /** Settings of {@link sqlite}. */
@@ -51,12 +51,10 @@ export type SqliteOptions = TableOptions;
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
  * const { ok } = await limits.limit("login", { key: userId });
  * ```
- *
- * No transaction is held open, so the store works over HTTP (D1, Turso) and beside transactions of yours on another
- * connection. A step that lost against another process, or met a locked file, is repeated until the call's deadline. A
- * limit with `shards` is one row. A local file of libSQL is for one process: libSQL loses writes if two processes share
- * one. Requires SQLite 3.38. Calls reject with a `StoreError` if the database fails. Throws
- * an `InputError` if an argument is wrong.
+  * No transaction stays open, so the store works over HTTP (D1, Turso), and while your own transactions run on another
+ * connection. If another process wrote first, or the file is locked, the step is repeated until the call's deadline. A limit
+ * with `shards` is one row. A local libSQL file is for one process: libSQL loses writes if two processes share one. Requires
+ * SQLite 3.38. Calls reject with a `StoreError` if the database fails. Throws an `InputError` if an argument is wrong.
  */
 export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncStore {
   const connection = connectionTo(client);
@@ -199,10 +197,8 @@ interface Preparing {
   prepare(sql: string): { all?(...values: string[]): unknown; bind?: unknown; get?: unknown };
 }
 
-/**
- * Whether its statements are D1's, or take several values and return rows synchronously: those of `libsql/promise` return
- * promises, and those of node-sqlite3-wasm drop all values but the first. Throws if SQLite is too old. D1 sends nothing
- * for it.
+/* * Whether its statements are D1's, or take several values and return rows synchronously. Those of `libsql/promise` return
+ * promises, and those of node-sqlite3-wasm drop all values but the first. Throws if SQLite is too old. On D1 it sends nothing.
  */
 function canPrepare(client: Preparing, isD1: boolean): boolean {
   try {
@@ -213,7 +209,7 @@ function canPrepare(client: Preparing, isD1: boolean): boolean {
     return Array.isArray(rows) && Object.values(Object(rows[0])).join("") === "ab";
   } catch (error) {
     const message = messageOf(error);
-    // It may be busy, or not open as yet: then the first call decides.
+        // The database may be busy, or not open yet: then the first call reports it.
     if (!/syntax error|no such function/i.test(message)) return true;
     throw new InputError("client", "on SQLite 3.38 or newer", client, `an older one (${message})`);
   }

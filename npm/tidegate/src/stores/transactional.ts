@@ -12,10 +12,9 @@ import { KeyedQueue, queueOf } from "./keyed-queue.ts";
 export interface TransactionalOptions {
   /** A short name, for errors. */
   name: string;
-  /**
-   * Runs `body` in one transaction, atomically with respect to every other process. It may run it again after a conflict,
-   * and then nothing of the run before is kept. Within this process the store runs the calls on one limit and
-   * key one after another, so a transaction that several calls share is safe.
+  /*   * Runs `body` in one transaction, atomically with respect to every other process. After a conflict it may run `body` again, if
+   * it has rolled the earlier run back. Within this process the store runs the calls on one limit and key one after another,
+   * so a transaction that several calls share is safe.
    */
   transaction<T>(body: (transaction: Transaction) => Promise<T>): Promise<T>;
   /**
@@ -26,7 +25,10 @@ export interface TransactionalOptions {
   within?: object | undefined;
   /** The clock, epoch ms: the database's own if it has one. Default `Date.now`. */
   now?: (() => number) | undefined;
-  /** Picks two of a limit's shards: a number from 0 up to, but not, 1. Default `Math.random`; a seeded one repeats a run. */
+    /**
+     * Picks two of a limit's shards: a number from 0 to below 1. Default `Math.random`; a seeded one makes a run
+     * reproducible.
+     */
   random?: (() => number) | undefined;
 }
 
@@ -47,17 +49,16 @@ const OPTIONS = {
   random: functionThat("a function that returns a number below 1"),
 };
 
-/**
- * A store over any database with transactions: the algebra runs here, between its `get` and its `set`.
+/* * A store on any database with transactions: the algebra runs in this process, between `get` and `set`.
  *
  * ```ts
  * const store = transactional({ name: "mine", transaction: (body) => db.transaction((tx) => body(statesIn(tx))) });
- * // Inside a transaction of yours:
+  * // Inside your own transaction:
  * const inside = transactional({ name: "mine", transaction: (body) => body(statesIn(tx)), within: tx });
  * ```
  *
  * Calls of this process on one limit and key run one after another. A call whose deadline passes while it waits is not
- * sent. A call that runs past its deadline no longer holds up the next. Throws an `InputError` if an option is wrong.
+ * sent. A call that runs past its deadline does not block the next one. Throws an `InputError` if an option is wrong.
  */
 export function transactional(options: TransactionalOptions): AsyncStore {
   checkTable("transactional", options, OPTIONS, "an object with name and transaction");

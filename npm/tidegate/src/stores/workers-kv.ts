@@ -16,7 +16,7 @@ import type { AsyncStore, Call } from "./contract.ts";
 import { failure } from "./failure.ts";
 import { wellFormed } from "./record.ts";
 
-/** What is used of a KV namespace, by shape. */
+/** The part of a KV namespace that is used. */
 export interface KvNamespaceLike {
   get(key: string, type: "arrayBuffer"): Promise<ArrayBuffer | null>;
   put(key: string, value: ArrayBuffer | ArrayBufferView, options: { expirationTtl: number }): Promise<void>;
@@ -41,16 +41,15 @@ const OPTIONS = { prefix: STRING, approximate: FLAG };
 
 /**
  * A store in a namespace of Workers KV. KV is eventually consistent: another location sees a write a minute late, and
- * of two writes the later one wins. So each location grants what it has read, and **in the worst case the
- * limit is granted once per isolate and minute**. That is right for a coarse quota, such as a thousand calls a day. Use
+ * of two writes the later one wins. So each location decides on what it has read, and **in the worst case the limit is
+ * granted once per isolate and minute**. That is enough for a coarse quota, such as a thousand calls a day. Use
  * `tidegate/durable-object` for anything that costs money or protects a password.
  *
  * ```ts
  * const limits = defineLimits({ daily: { kind: "fixed window", rate: 1000, period: DAY } }, { store: workersKv(env.QUOTAS) });
  * ```
- *
- * An isolate reads a key once a minute and writes it once a second at most. What it granted in the last second before it
- * ends may be forgotten. Denied and checked calls change nothing. `limitAll` and `reserve` reject with an
+  * An isolate reads a key at most once a minute and writes it at most once a second. When it ends, the grants of its last second
+ * may be lost. Denials and checks write nothing. `limitAll` and `reserve` reject with an
  * `InputError` unless `approximate: true`; limits with `shards` always do. Throws an `InputError` if an argument is wrong.
  */
 export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions = {}): ApproximateStore {
