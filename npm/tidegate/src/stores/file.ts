@@ -114,7 +114,7 @@ function checkPath(path: unknown): string {
  * // in every process
  * const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: SECOND } }, { store: file("./limits") });
  * ```
-  * `path`: a folder on a local disk, with nothing else in it; it is created (mode 700) if it does not exist. Its files contain the
+ * `path`: a folder on a local disk, with nothing else in it; it is created (mode 700) if it does not exist. Its files contain the
  * secret of the key hashes, so they have mode 600; files that other users could read are changed to it. A process that is
  * killed at any moment loses no decision that it returned; see {@link FileOptions.sync} for a power cut. All processes that have
  * the folder open share its settings: an omitted setting is what the others chose.

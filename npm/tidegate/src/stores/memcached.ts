@@ -53,11 +53,11 @@ const OPTIONS = {
  * const limits = defineLimits({ search: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
  * const { ok } = await limits.limit("search", { key: userId });
  * ```
-  * Memcached is a cache: it evicts keys when it is full, and loses all at a restart. **A key that it evicts starts full**: its
+ * Memcached is a cache: it evicts keys when it is full, and loses all at a restart. **A key that it evicts starts full**: its
  * client gets at most one `capacity` more, each time. Use another store for anything that must not be lost, such as logins or
  * payments. A state expires a minute after it is full. With several servers, the client chooses the server of a key: every
  * process must list the same servers.
-  * Memcached has no clock that a client can read, so each process's own clock decides. If two clocks differ by a second, a limit
+ * Memcached has no clock that a client can read, so each process's own clock decides. If two clocks differ by a second, a limit
  * once grants the tokens of one more second. Each of a limit's `shards` has its own key. There is no atomic step on several
  * keys: `limitAll` and `checkAll` on more than one reject with an `InputError`, before anything is read.
  * Calls reject with a `StoreError` if the server fails, holds what is not a state, or sends no versions (`-C`). Throws

@@ -20,7 +20,7 @@ export interface MemoryOptions {
    * key at most one `capacity` more.
    */
   maxKeys?: number | undefined;
-    /** The bytes that {@link MemoryStore.dump} returned: the states to start with. */
+  /** The bytes that {@link MemoryStore.dump} returned: the states to start with. */
   restore?: Uint8Array | undefined;
 }
 
@@ -30,9 +30,9 @@ export interface MemoryStats {
   keys: number;
   /** Most states held; beyond it, the fullest of a sample is evicted. */
   maxKeys: number;
-    /** States that were evicted before they were full. */
+  /** States that were evicted before they were full. */
   evicted: number;
-    /** Full states that were removed, which changes no answer. */
+  /** Full states that were removed, which changes no answer. */
   expired: number;
   /** Bytes of the table. */
   bytes: number;

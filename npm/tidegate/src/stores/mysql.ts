@@ -60,7 +60,7 @@ const REFUSE = "EXP(SYSDATE())";
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
  * const { ok } = await limits.limit("login", { key: userId });
  * ```
-  * No transaction stays open. After another process's write, a deadlock or a lock wait, the step is repeated until the call's
+ * No transaction stays open. After another process's write, a deadlock or a lock wait, the step is repeated until the call's
  * deadline. The server refuses a late write. A limit with `shards` is one row. Requires InnoDB,
  * and sessions with `autocommit`: pass the pool, not a connection that is in a transaction. Calls reject with a
  * `StoreError` if the database fails. Throws an `InputError` if an argument is wrong.

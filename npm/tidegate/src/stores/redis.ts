@@ -28,7 +28,7 @@ export type { BunRedisLike, GlideLike, IoredisLike, NodeRedisLike, RedisLike, Re
 
 /** Settings of {@link redis}. */
 export interface RedisOptions {
-    /** The first part of every key, without braces. Default `"tidegate:"`. */
+  /** The first part of every key, without braces. Default `"tidegate:"`. */
   prefix?: string | undefined;
   /*   * In a cluster, keys with the same tag are in one slot, so that `limitAll` can take from all of them. The tag may be the
    * tenant that the key begins with. Default: no tag; each key is in the slot of its own hash. The same name and key must

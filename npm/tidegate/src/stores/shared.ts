@@ -41,7 +41,7 @@ let opened: SharedStore | MemoryStore | undefined;
  * // in every worker
  * const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: SECOND } }, { store: shared() });
  * ```
-  * If the addon is missing, broken or of another version, this thread's own memory is used instead. A warning lists the causes,
+ * If the addon is missing, broken or of another version, this thread's own memory is used instead. A warning lists the causes,
  * once in each thread, and the store's `name` is `"memory"`.
  *
  * Throws an `InputError` if an option is wrong, and if `maxKeys` is not what the process's table was made with.

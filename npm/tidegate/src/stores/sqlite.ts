@@ -51,7 +51,7 @@ export type SqliteOptions = TableOptions;
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
  * const { ok } = await limits.limit("login", { key: userId });
  * ```
-  * No transaction stays open, so the store works over HTTP (D1, Turso), and while your own transactions run on another
+ * No transaction stays open, so the store works over HTTP (D1, Turso), and while your own transactions run on another
  * connection. If another process wrote first, or the file is locked, the step is repeated until the call's deadline. A limit
  * with `shards` is one row. A local libSQL file is for one process: libSQL loses writes if two processes share one. Requires
  * SQLite 3.38. Calls reject with a `StoreError` if the database fails. Throws an `InputError` if an argument is wrong.
@@ -209,7 +209,7 @@ function canPrepare(client: Preparing, isD1: boolean): boolean {
     return Array.isArray(rows) && Object.values(Object(rows[0])).join("") === "ab";
   } catch (error) {
     const message = messageOf(error);
-        // The database may be busy, or not open yet: then the first call reports it.
+    // The database may be busy, or not open yet: then the first call reports it.
     if (!/syntax error|no such function/i.test(message)) return true;
     throw new InputError("client", "on SQLite 3.38 or newer", client, `an older one (${message})`);
   }

@@ -25,10 +25,10 @@ export interface TransactionalOptions {
   within?: object | undefined;
   /** The clock, epoch ms: the database's own if it has one. Default `Date.now`. */
   now?: (() => number) | undefined;
-    /**
-     * Picks two of a limit's shards: a number from 0 to below 1. Default `Math.random`; a seeded one makes a run
-     * reproducible.
-     */
+  /**
+   * Picks two of a limit's shards: a number from 0 to below 1. Default `Math.random`; a seeded one makes a run
+   * reproducible.
+   */
   random?: (() => number) | undefined;
 }
 
@@ -53,7 +53,7 @@ const OPTIONS = {
  *
  * ```ts
  * const store = transactional({ name: "mine", transaction: (body) => db.transaction((tx) => body(statesIn(tx))) });
-  * // Inside your own transaction:
+ * // Inside your own transaction:
  * const inside = transactional({ name: "mine", transaction: (body) => body(statesIn(tx)), within: tx });
  * ```
  *

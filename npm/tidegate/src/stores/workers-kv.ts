@@ -48,7 +48,7 @@ const OPTIONS = { prefix: STRING, approximate: FLAG };
  * ```ts
  * const limits = defineLimits({ daily: { kind: "fixed window", rate: 1000, period: DAY } }, { store: workersKv(env.QUOTAS) });
  * ```
-  * An isolate reads a key at most once a minute and writes it at most once a second. When it ends, the grants of its last second
+ * An isolate reads a key at most once a minute and writes it at most once a second. When it ends, the grants of its last second
  * may be lost. Denials and checks write nothing. `limitAll` and `reserve` reject with an
  * `InputError` unless `approximate: true`; limits with `shards` always do. Throws an `InputError` if an argument is wrong.
  */
