@@ -171,11 +171,15 @@ describe("limits that the server reports", () => {
 
   test("an older response does not override a newer one", async () => {
     const { clock, waiting, fetch, answer, all } = await four();
-    answer(3, 0);
-    await clock.pass(0);
-    answer(0, 3);
-    answer(1, 2);
-    answer(2, 1);
+    for (const [request, remaining] of [
+      [3, 0],
+      [0, 3],
+      [1, 2],
+      [2, 1],
+    ] as const) {
+      answer(request, remaining);
+      await clock.pass(0);
+    }
     await Promise.all(all);
     const next = fetch(URL_);
     await clock.pass(9999);
