@@ -95,7 +95,7 @@ describe("the command line", () => {
     [["policies.json", "--timeout", "1000", "--store", "none"], /^--store must be memory/],
     [
       ["policies.json", "--port", "-1"],
-      /^Option '--port' argument is ambiguous: write --port=… where the value starts/,
+      /^Option '--port' argument is ambiguous: write --port=… if the value starts/,
     ],
     [["policies.json", "--timeout", "1.5h", "--store", "none"], /^--store must be memory/],
     [["policies.json", "--on-store-error", "2"], /^--on-store-error must be deny, allow, or a fraction/],
