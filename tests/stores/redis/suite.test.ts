@@ -53,8 +53,8 @@ describe("one server", () => {
     storeSuite({
       test,
       describe,
-      // A client that is set up otherwise carries the same.
-      vectors: /pool|keyPrefix/.test(name) ? few : vectors,
+      // A client that is set up differently carries the same, and one of version 4 text, as a REST client does.
+      vectors: /pool|keyPrefix|redis 4/.test(name) ? few : vectors,
       create: async () => {
         await probe.flushall();
         return redis(open.client, options);
