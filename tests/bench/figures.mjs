@@ -48,8 +48,8 @@ function cell(suite, title, name) {
   return found;
 }
 
-const on = ({ machine }) =>
-  `${machine.cpu.replaceAll("(R)", "").replace(" Processor", "")}, Node.js ${machine.node.slice(1)}`;
+const on = ({ machine: { cpu, cache, node } }) =>
+  `${cpu.replaceAll("(R)", "").replace(" Processor", "")}${cache === undefined ? "" : `, ${cache} of cache`}, Node.js ${node.slice(1)}`;
 
 /** What the README shows: time on each CPU, and a size. */
 export function summary({ process: inMemory, redis, sizes }) {

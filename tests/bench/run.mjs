@@ -1,7 +1,7 @@
 // `npm run bench [-- --suite process,redis] [--quick] [--rounds n] [--json file] [--keep]`
 //
 // Every table of the site's figures, one suite after another. `--keep` writes results.json, which has the last
-// result of each CPU, and the pages from it.
+// result of each CPU and size of cache, and the pages from it.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,9 +31,10 @@ function isThere(name) {
   return false;
 }
 
-/** The kept results that stay: those of other CPUs, for what depends on the CPU. */
+/** The kept results that stay: those of other CPUs, or with another cache, for what depends on the CPU. */
 function others(name, results) {
-  return SUITES[name].anywhere ? [] : results.filter(({ machine: { cpu } }) => cpu !== where.cpu);
+  const isOther = ({ machine: { cpu, cache } }) => cpu !== where.cpu || cache !== where.cache;
+  return SUITES[name].anywhere ? [] : results.filter(isOther);
 }
 
 const suites = {};
