@@ -216,9 +216,9 @@ export const HTTP = [
   one("middleware/count.ts", "if (Array.isArray(listed)) return listed as string[];", "", POLICIES),
   one("middleware/count.ts", "b - a", "a - b", EXPRESS),
   one("middleware/client.ts", 'key === "unknown" && incoming.socket === undefined', "false", GATE, FETCH),
-  one("middleware/client.ts", "named.includes(address)", "false", FETCH),
-  one("middleware/client.ts", "named[0] ===", "named.at(-1) ===", FASTIFY),
-  one("middleware/client.ts", "named[0] === socket?.remoteAddress", "false", FASTIFY),
+  one("middleware/client.ts", "withoutPort(entry) === address", "false", FETCH),
+  one("middleware/client.ts", 'split(",", 1)', 'split(",").reverse()', FASTIFY),
+  one("middleware/client.ts", "withoutPort(first.trim()) === socket?.remoteAddress", "false", FASTIFY),
   one("middleware/client.ts", "(trustsAll || !hasRead(forwarded, incoming))", "!hasRead(forwarded, incoming)", EXPRESS),
   one("middleware/client.ts", "      warned = true;\n", "", EXPRESS, GATE),
   one(

@@ -17,12 +17,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+const DATA: &str = "data.mdb";
+const SNAPSHOT: &str = "snapshot.mdb";
+
 pub(crate) fn data(folder: &Path) -> PathBuf {
-    folder.join("data.mdb")
+    folder.join(DATA)
 }
 
 fn snapshot(folder: &Path) -> PathBuf {
-    folder.join("snapshot.mdb")
+    folder.join(SNAPSHOT)
 }
 
 /// Identity of this run (boot) of the system. Empty if the system reports none: then a power cut is not detected,
@@ -51,31 +54,29 @@ fn run() -> String {
     return String::new();
 }
 
-/// Runs what writes this file and renames it. Where that fails, the file is removed: on a full disk it would keep the last
-/// room from other programs.
-fn aside<T, E>(path: &Path, write: impl FnOnce(&mut File) -> Result<T, E>) -> Result<T, E>
+/// Writes a file and puts it in the place of another by a rename: if the process is killed meanwhile, the other remains. If
+/// it fails, the new file is removed, because on a full disk it would keep the last room from other programs.
+fn replace<E>(folder: &Path, new: &str, old: &str, write: impl FnOnce(&mut File) -> Result<(), E>) -> Result<(), E>
 where
     E: From<io::Error>,
 {
-    let mut file = private::open(path, true)?;
-    let written = write(&mut file);
-    if written.is_err() {
-        let _ = fs::remove_file(path);
+    let new = folder.join(new);
+    let mut file = private::open(&new, true)?;
+    let replaced = write(&mut file).and_then(|()| {
+        file.sync_all()?;
+        fs::rename(&new, folder.join(old))?;
+        Ok(sync_folder(folder)?)
+    });
+    if replaced.is_err() {
+        let _ = fs::remove_file(&new);
     }
-    written
+    replaced
 }
 
 /// Stores in the folder which run of the system writes from now on, and how it syncs.
 pub(crate) fn note(folder: &Path, sync: SyncMode) -> Result<(), FileError> {
     let text = format!("{}\n{sync}\n", run());
-    // By a rename: if the process is killed meanwhile, the previous file remains.
-    let new = folder.join("run.tmp");
-    let noted = aside(&new, |file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, folder.join("run"))?;
-        sync_folder(folder)
-    });
+    let noted = replace(folder, "run.tmp", "run", |file| file.write_all(text.as_bytes()));
     noted.map_err(|error| FileError::io(folder, "its note of the system's run cannot be written", &error))
 }
 
@@ -104,13 +105,7 @@ pub(crate) fn restore(folder: &Path) -> Result<(), FileError> {
             // Before the first snapshot all states are younger than the interval, so they may be lost.
             return if folder.join("run").exists() && data.exists() { fs::remove_file(&data) } else { Ok(()) };
         }
-        let copy = folder.join("data.tmp");
-        aside(&copy, |file| {
-            io::copy(&mut File::open(&snapshot)?, file)?;
-            file.sync_all()?;
-            fs::rename(&copy, &data)?;
-            sync_folder(folder)
-        })
+        replace(folder, "data.tmp", DATA, |file| io::copy(&mut File::open(&snapshot)?, file).map(|_| ()))
     };
     restore().map_err(|error| FileError::io(folder, "the last snapshot cannot be put in its place", &error))
 }
@@ -127,14 +122,8 @@ fn make(folder: &Path, env: &Env<WithoutTls>) -> Result<bool, FileError> {
     if !tried(folder, turn.try_lock())? {
         return Ok(false);
     }
-    let copy = folder.join("snapshot.tmp");
-    let written = aside(&copy, |file| {
-        env.copy_to_file(file, CompactionOption::Enabled)?;
-        file.sync_all()?;
-        fs::rename(&copy, snapshot(folder))?;
-        sync_folder(folder).map_err(heed::Error::Io)
-    });
-    written.map_err(|error| FileError::engine(folder, "a snapshot cannot be written", &error))?;
+    let copied = replace(folder, "snapshot.tmp", SNAPSHOT, |file| env.copy_to_file(file, CompactionOption::Enabled));
+    copied.map_err(|error| FileError::engine(folder, "a snapshot cannot be written", &error))?;
     Ok(true)
 }
 

@@ -1,7 +1,7 @@
 /** Whose limit it is if a rule has no key: the client's address. */
 import { addressKey } from "../http/address.ts";
 import { type ClientIpOptions, type ClientRequest, clientIp, headerIn } from "../http/client-ip.ts";
-import { withoutPort } from "../http/forwarded.ts";
+import { fromTheRight, withoutPort } from "../http/forwarded.ts";
 import { checkObject } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 
@@ -87,8 +87,12 @@ function addressOf(incoming: Incoming, options: ClientIpOptions | undefined): st
  * one as the peer's. A proxy's own address may be in it, too, but behind its client's.
  */
 function hasRead(forwarded: string, { address, socket }: Incoming): boolean {
-  const named = forwarded.split(",").map((each) => withoutPort(each.trim()));
-  return address === undefined ? named[0] === socket?.remoteAddress : named.includes(address);
+  if (address === undefined) {
+    const [first = ""] = forwarded.split(",", 1);
+    return withoutPort(first.trim()) === socket?.remoteAddress;
+  }
+  for (const entry of fromTheRight(forwarded)) if (withoutPort(entry) === address) return true;
+  return false;
 }
 
 function warnOfProxy(setting: string | undefined, trustsAll: boolean): void {
