@@ -93,10 +93,7 @@ describe("the command line", () => {
     [["policies.json", "--shutdown-timeout", "30"], /^--shutdown-timeout 30 would be 30 ms: write the unit, as in 15s/],
     [["policies.json", "--timeout", "5"], /^--timeout 5 would be 5 ms: write the unit, as in 15s/],
     [["policies.json", "--timeout", "1000", "--store", "none"], /^--store must be memory/],
-    [
-      ["policies.json", "--port", "-1"],
-      /^Option '--port' argument is ambiguous: write --port=… if the value starts/,
-    ],
+    [["policies.json", "--port", "-1"], /^Option '--port' argument is ambiguous: write --port=… if the value starts/],
     [["policies.json", "--timeout", "1.5h", "--store", "none"], /^--store must be memory/],
     [["policies.json", "--on-store-error", "2"], /^--on-store-error must be deny, allow, or a fraction/],
     [["policies.json", "--admin-token-file", "token"], /at least 16 characters .*; got 5 characters$/],
