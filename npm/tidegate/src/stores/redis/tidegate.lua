@@ -19,34 +19,90 @@
 --   1 ok: 1 or 0   2 value, tokens (below 0: owed)   3 ts, ms that the value belongs to   4 retryAt, ms, or ""
 --   5 resetAt, ms   6 "", "exceeds capacity" or "exceeds clock"   7 now, ms
 -- In a "many" with "all" where one member is denied, the others report what a "check" would.
--- A key that holds no state gives an error; so does a step of "many" that is about one. An argument that is wrong gives an
--- error that names it, before anything is read.
+-- Errors: a key that holds no state, as does each step of "many" about it; a wrong argument, before anything is read.
 --
 -- The state is 16 bytes: value, then ts, as little-endian doubles. The arithmetic is that of crates/core, bit for bit.
-local argv, keys, call, END, SKEW = ARGV, KEYS, redis.call, 4503599627370496, 3600000
+local argv, keys, call, floor, ceil = ARGV, KEYS, redis.call, math.floor, math.ceil
+local pack, text, END, SKEW, ULPS = struct.pack, string.format, 4503599627370496, 3600000, 2 ^ -51
 local many, form, deadline = argv[3] == 'many', argv[1], tonumber(argv[2])
-local now = tonumber(argv[many and 4 or 10] or '')
+local now = tonumber(argv[many and 4 or 10])
 local passed = now ~= nil
-if passed then now = math.floor(now) end
+if passed then now = floor(now) end
 if deadline or not passed then
   local time = call('TIME')
-  local clock = time[1] * 1000 + math.floor(time[2] / 1000)
-  if deadline and clock > deadline then return string.format('late %.0f', clock) end
+  local clock = time[1] * 1000 + floor(time[2] / 1000)
+  if deadline and clock > deadline then return text('late %.0f', clock) end
   now = now or clock
+end
+
+-- The usual requests, up to the first that needs more: each takes from one limit, without debt, by the server's clock, as
+-- `step` and `write` below compute it. They are most of what a server does, so this makes no function: Lua would allocate
+-- it at every call. `+ 0` takes less time than `tonumber`. `parts` is what the first `done` keys held, as in the reply; the
+-- run of the next one begins in ARGV at `p`, and has the keys after the first `past`.
+local parts, granted, done, past, p = many and {}, 0, 0, 0, nil
+if form == 'bytes' and not passed then
+  p = many and 7 * argv[5] + 6
+  while not many or argv[p + 1] == '1' do
+    local r, last = many and 7 * argv[p + 2] - 1 or 3, many and past + argv[p] or 1
+    local op, owed, start = argv[r + 4], argv[r + 5], argv[r + 6]
+    if op and op ~= 'take' or owed and owed ~= '' then break end
+    local count, rate, period, capacity = argv[r] + 0, argv[r + 1] + 0, argv[r + 2] + 0, argv[r + 3] + 0
+    if start and start ~= 'first request' then start = tonumber(start) end
+    while done < last do
+      local key = keys[done + 1]
+      local held, v, t = redis.pcall('GET', key), capacity, now
+      if held then
+        if #held ~= 16 then break end
+        v, t = struct.unpack('<dd', held)
+        if not (t - now <= SKEW and v - v == 0 and t - t == 0) then break end
+      end
+      local grid = start == 'first request' and t or start
+      if grid then
+        local own, index = start == 'first request' and now > t, floor((now - grid) / period)
+        local windows = index - floor((t - grid) / period)
+        if windows > 0 or not held then v, t = v + rate * windows, grid + index * period end
+        -- The next request on a full key opens a window.
+        if own and (v >= capacity or t > now) then t = now end
+      elseif now > t then
+        v, t = v + ((now - t) * rate) / period, now
+      end
+      if not (v < capacity) then v = capacity end
+      local after = v - count
+      if after >= 0 and capacity >= count then
+        local at, back
+        if grid then
+          if start == 'first request' then grid = t end
+          local windows = ceil((capacity - after) / rate)
+          at, back = ceil(grid + (floor((t - grid) / period) + windows) * period), rate * windows
+        else
+          at = ceil(t + (capacity - after) * (period / rate))
+          back = ((at - t) * rate) / period
+        end
+        if not (count > 0 and after < capacity and at > now and at < END and after + back >= capacity) then break end
+        call('SET', key, pack('<dd', after, t), 'PXAT', text('%d', at))
+        granted = granted + 1
+      end
+      local part = held and '1' .. held or '0'
+      if not many then return pack('<dd', now, granted) .. part end
+      done, parts[done + 1] = done + 1, part
+    end
+    if done < last then break end
+    past, p = last, p + 3
+  end
+  if many and not argv[p] then return pack('<dd', now, granted) .. table.concat(parts) end
 end
 
 -- (v, t), or no state, with what has come back by `at`; and whether it was none.
 local function refill(v, t, at, rate, period, capacity, start)
   local fresh = not v or t - at > SKEW
   if fresh then
-    v, t = capacity, start and start ~= 'first request' and start + math.floor((at - start) / period) * period or at
+    v, t = capacity, start and start ~= 'first request' and start + floor((at - start) / period) * period or at
   elseif start then
     local own = start == 'first request' and at > t
     local grid = start == 'first request' and t or start
-    local index = math.floor((at - grid) / period)
-    local windows = index - math.floor((t - grid) / period)
+    local index = floor((at - grid) / period)
+    local windows = index - floor((t - grid) / period)
     if windows > 0 then v, t = v + rate * windows, grid + index * period end
-    -- The next request on a full key opens a window.
     if own and (v >= capacity or t > at) then t = at end
   elseif at > t then
     v, t = v + ((at - t) * rate) / period, at
@@ -54,40 +110,6 @@ local function refill(v, t, at, rate, period, capacity, start)
   if not (v < capacity) then v = capacity end
   return v, t, fresh
 end
-
--- The usual request, kept short because it is most of what a server does: takes from one limit, without debt, by the
--- server's clock; as `step` and `write` below compute it. Returns what the key held, as in the reply of "bytes", and 1
--- where it granted, else 0; or nothing, where it did nothing. It looks up `math.ceil` and its like: Lua makes an object
--- at every call for each local of the script that a function refers to. `+ 0` takes less time than `tonumber`.
-local function usual(key, now, count, rate, period, capacity, start)
-  local held, v, t = redis.pcall('GET', key), nil, nil
-  if held then
-    if #held ~= 16 then return end
-    v, t = struct.unpack('<dd', held)
-    if not (t - now <= SKEW and v - v == 0 and t - t == 0) then return end
-  end
-  v, t = refill(v, t, now, rate, period, capacity, start)
-  local before, after, at, back = held and '1' .. held or '0', v - count, nil, nil
-  if after < 0 or capacity < count then return before, 0 end
-  if start then
-    local grid, windows = start == 'first request' and t or start, math.ceil((capacity - after) / rate)
-    at, back = math.ceil(grid + (math.floor((t - grid) / period) + windows) * period), rate * windows
-  else
-    at = math.ceil(t + (capacity - after) * (period / rate))
-    back = ((at - t) * rate) / period
-  end
-  if count > 0 and after < capacity and at > now and at < END and after + back >= capacity then
-    redis.call('SET', key, struct.pack('<dd', after, t), 'PXAT', string.format('%d', at))
-    return before, 1
-  end
-end
-if form == 'bytes' and (#argv == 6 or #argv == 9 and argv[7] == 'take' and argv[8] == '' and argv[9] ~= '') then
-  local start = argv[9] and (tonumber(argv[9]) or argv[9])
-  local part, granted = usual(keys[1], now, argv[3] + 0, argv[4] + 0, argv[5] + 0, argv[6] + 0, start)
-  if part then return struct.pack('<dd', now, granted) .. part end
-end
-
-local floor, ceil, pack, ULPS = math.floor, math.ceil, struct.pack, 2 ^ -51
 
 -- The first ms after `now`, where it is not yet so, at which (v, t), refilled, is `count` above `least`. nil: the clock
 -- ends before. The closed form is where the search starts.
@@ -132,15 +154,11 @@ end
 -- The first ms from which on a state, which amounts to `value` now, is as good as none.
 local function full_at(value, v, t, rate, period, capacity, start)
   if value < capacity then return first_ms(v, t, 0, capacity, rate, period, capacity, start) or END end
-  local at = ceil(t > now and t or now)
-  return at < END and at or END
+  return math.min(ceil(t > now and t or now), END)
 end
 
 -- Tokens of a request for one, or of all there are where that is less.
-local function one_token(capacity, least)
-  local one = least < 0 and -least or 1
-  return one < capacity and one or capacity
-end
+local function one_token(capacity, least) return math.min(least < 0 and -least or 1, capacity) end
 
 -- The numbers of a key with (v, t), or without a state, that is blocked for `ms`; and whether they differ.
 local function block(v, t, ms, rate, period, capacity, least, start)
@@ -226,7 +244,6 @@ local function decision(v, t, ok, value, ts, changed, reason, op, count, rate, p
   if changed then v, t = value, ts end
   if op == 'block' then retry = first_ms(v, t, one_token(capacity, least), 0, rate, period, capacity, start) end
   if known and reason ~= 'exceeds capacity' then reset = full_at(value, v, t, rate, period, capacity, start) end
-  local text = string.format
   return {
     ok and 1 or 0, text('%.17g', value), text('%.17g', ts), retry and text('%.17g', retry) or '',
     text('%.17g', reset), reason or '', text('%.17g', now),
@@ -236,10 +253,10 @@ end
 -- What a key held before, in the forms for the package.
 local function shown(found, v, t, held)
   if form == 'bytes' then return held and '1' .. held or found end
-  return held and string.format(';1 %.17g %.17g', v, t) or ';' .. found
+  return held and text(';1 %.17g %.17g', v, t) or ';' .. found
 end
 local function head(granted)
-  return form == 'bytes' and pack('<dd', now, granted) or string.format('%.17g %.17g', now, granted)
+  return form == 'bytes' and pack('<dd', now, granted) or text('%.17g %.17g', now, granted)
 end
 
 local function corrupt(found)
@@ -250,7 +267,7 @@ end
 
 -- A request from another language is checked before anything is read. The package has checked its own.
 if form ~= 'bytes' and form ~= 'text' then
-  local wrong
+  local wrong, MOST, at = nil, 2 ^ 40, many and 4 or 10
   local function expect(i, name, expected, ok)
     local got = argv[i] and '"' .. argv[i] .. '"' or 'none'
     if not ok and not wrong then wrong = name .. ' must be ' .. expected .. '; got ' .. got end
@@ -261,7 +278,6 @@ if form ~= 'bytes' and form ~= 'text' then
   end
   local function integer(i, least, most) return within(i, least, most) and tonumber(argv[i]) % 1 == 0 end
   local function empty(i) return (argv[i] or '') == '' end
-  local MOST, at = 2 ^ 40, many and 4 or 10
   local TOKENS, LENGTH = 'tokens from 0 to 1099511627776', 'an integer of ms from 1 to 1099511627776'
   local CLOCK, OPS = 'ms from 0 to 4503599627370496, or empty', '|take|check|give|charge|block|reset|'
   expect(1, 'the form of the reply', 'decision', form == 'decision')
@@ -294,8 +310,7 @@ end
 
 if not many then
   local key = keys[1]
-  local op, count, rate, period, capacity, least, start =
-    rule(argv[3], argv[4], argv[5], argv[6], argv[7], argv[8], argv[9])
+  local op, count, rate, period, capacity, least, start = rule(unpack(argv, 3, 9))
   local found, v, t, held = read(key)
   if op == 'reset' then
     call('DEL', key)
@@ -311,22 +326,20 @@ if not many then
   return head(ok and 1 or 0) .. shown(found, v, t, held)
 end
 
-local rules, p = {}, 6
-for i = 1, tonumber(argv[5]) do
-  rules[i] = { rule(argv[p], argv[p + 1], argv[p + 2], argv[p + 3], argv[p + 4], argv[p + 5], argv[p + 6]) }
-  p = p + 7
-end
+local rules = {}
+for i = 1, tonumber(argv[5]) do rules[i] = { rule(unpack(argv, 7 * i - 1, 7 * i + 5)) } end
 
 -- By key: how it was found, what it held, the numbers at this point, and the rule that changed them last.
-local found, before, value, ts, changed = {}, {}, {}, {}, {}
+local found, before, value, ts, changed, replies = {}, {}, {}, {}, {}, {}
 local function touch(key)
-  if found[key] then return end
-  local held
-  found[key], value[key], ts[key], held = read(key)
-  before[key] = shown(found[key], value[key], ts[key], held)
+  if not found[key] then
+    local held
+    found[key], value[key], ts[key], held = read(key)
+    before[key] = shown(found[key], value[key], ts[key], held)
+  end
+  return found[key] <= '1'
 end
 
-local replies, parts, granted, k = {}, {}, 0, 0
 local function reply(...)
   if form == 'decision' then replies[#replies + 1] = decision(...) end
 end
@@ -350,12 +363,9 @@ end
 
 local function all(n)
   local sound, ok, plans, sum = true, true, {}, {}
+  for i = 1, n do sound = touch(keys[past + i]) and sound end
   for i = 1, n do
-    touch(keys[k + i])
-    if found[keys[k + i]] > '1' then sound = false end
-  end
-  for i = 1, n do
-    local key, by = keys[k + i], rules[tonumber(argv[p + i - 1])]
+    local key, by = keys[past + i], rules[tonumber(argv[p + 1 + i])]
     if not sound then replies[#replies + 1] = corrupt(found[key]) else
       sum[key] = (sum[key] or 0) + by[2]
       local plan = { step(value[key], ts[key], by[1], sum[key], unpack(by, 3, 7)) }
@@ -366,28 +376,18 @@ local function all(n)
   end
   if not (sound and ok) then return end
   for i, plan in ipairs(plans) do
-    local key, by = keys[k + i], rules[tonumber(argv[p + i - 1])]
+    local key, by = keys[past + i], rules[tonumber(argv[p + 1 + i])]
     if plan[4] and by[1] ~= 'check' then value[key], ts[key], changed[key] = plan[2], plan[3], by end
   end
 end
 
-while p <= #argv do
+p = p or 7 * #rules + 6
+while argv[p] do
   local n, times = tonumber(argv[p]), tonumber(argv[p + 1])
-  p = p + 2
   if times then
-    local by = rules[tonumber(argv[p])]
-    local plain = form == 'bytes' and not passed and times == 1 and by[1] == 'take' and by[6] == 0
-    for i = k + 1, k + n do
-      local key, ok = keys[i], nil
-      if plain and not found[key] then parts[i], ok = usual(key, now, by[2], by[3], by[4], by[5], by[7]) end
-      if ok then granted = granted + ok else each(key, by, times) end
-    end
-    p = p + 1
-  else
-    all(n)
-    p = p + n
-  end
-  k = k + n
+    for i = math.max(past, done) + 1, past + n do each(keys[i], rules[tonumber(argv[p + 2])], times) end
+  else all(n) end
+  past, p = past + n, p + (times and 3 or 2 + n)
 end
 
 for _, key in ipairs(keys) do
