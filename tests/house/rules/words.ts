@@ -20,6 +20,8 @@ const NOUNS = new Set(["crates/replay/src/format/common.rs"]);
 const LATER = /\b(TODO|FIXME|XXX)\b/;
 /** Folders of one machine. Those of every system, such as /tmp and /usr, are allowed. */
 const MACHINE = /(^|[\s"'`(=:])(\/home\/\w|\/Users\/\w|\/root\/|\/work\/|[A-Z]:\\Users\\)/;
+/** The first line of a documentation comment that lost its second asterisk: to every tool it is an ordinary comment. */
+const UNREAD = /^\s*\/\* +\* /;
 /** An ignored test: biome reports those of test runners, and not Rust's. */
 const LEFT_OUT = /^\s*#\[ignore/;
 
@@ -55,5 +57,13 @@ export const words: readonly Rule[] = [
     name: "no test of Rust's is left out",
     check: (tree) => found(tree, LEFT_OUT, "is left out"),
     broken: [say("#[ignore]\nfn one() {}", "crates/core/tests/laws/corrupt.rs")],
+  },
+  {
+    name: "a documentation comment begins as one, so that editors and declarations have it",
+    check: (tree) => found(tree, UNREAD, "documents nothing"),
+    broken: [
+      say("/* * The least.\n * Of all.\n */\nexport const LEAST = 1;"),
+      say("  /*   * Default 1.\n   */\n  least?: number;"),
+    ],
   },
 ];

@@ -20,7 +20,8 @@ interface Low {
 /** The most limits of one server that are kept. */
 const MOST_LIMITS = 100;
 
-/* * Delays requests that the server would deny, according to the limits that it reports. After a denial, no more requests may be in
+/**
+ * Delays requests that the server would deny, according to the limits that it reports. After a denial, no more requests may be in
  * flight than at that time, since most of the waiting ones would be denied again. Each round of grants allows one more, until the
  * queue is idle.
  */

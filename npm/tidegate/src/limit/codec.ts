@@ -48,7 +48,8 @@ export function encode(state: State): Bytes {
   return bytes;
 }
 
-/* * Reads what {@link encode} wrote, to the bit. Throws a `TypeError` if the bytes are not a state: they are never taken for a
+/**
+ * Reads what {@link encode} wrote, to the bit. Throws a `TypeError` if the bytes are not a state: they are never taken for a
  * fresh key. Throws an `InputError` if the argument is not bytes.
  */
 export function decode(bytes: Uint8Array): State {

@@ -6,7 +6,8 @@ import { type Duration, inMs, LONGEST_TIMER } from "./duration.ts";
 import { InputError, show } from "./errors.ts";
 import { meant } from "./nearest.ts";
 
-/* * What a limiter does when its store fails or is too slow: deny, allow, or decide with an in-memory limit at this fraction
+/**
+ * What a limiter does when its store fails or is too slow: deny, allow, or decide with an in-memory limit at this fraction
  * (above 0, up to 1) of the rate, until the store answers again.
  */
 export type OnStoreError = "deny" | "allow" | { readonly local: number };
@@ -24,7 +25,8 @@ export interface CommonConfig {
   capacity?: number | undefined;
   /** Most tokens that may be owed by reservations: 0 to 2^40; default unlimited. */
   maxReserved?: number | undefined;
-  /*   * Rows that share the limit, to reduce contention on stores where rows are separate (Durable Objects, Redis Cluster, Deno
+  /**
+   * Rows that share the limit, to reduce contention on stores where rows are separate (Durable Objects, Redis Cluster, Deno
    * KV, Convex, Memcached): 1 to 65,536; default 1. Elsewhere the limit is one bucket, and `shards` has no effect.
    */
   shards?: number | undefined;

@@ -8,7 +8,8 @@ export type Reason = "exceeds capacity" | "exceeds clock";
 export interface Decision {
   /** Granted: now, or if `reserved`, at `retryAt`. */
   ok: boolean;
-  /*   * Tokens after the call; if it is denied, tokens now. Negative while tokens are owed. 0 if `reason` is
+  /**
+   * Tokens after the call; if it is denied, tokens now. Negative while tokens are owed. 0 if `reason` is
    * `"exceeds capacity"`, because no state is read then.
    */
   value: number;
@@ -18,7 +19,8 @@ export interface Decision {
   remaining: number;
   /** The limit's capacity, in tokens. */
   limit: number;
-  /*   * Epoch ms. Denied: the first ms at which the same request would be granted; one ms before, it is denied. Reserved: the
+  /**
+   * Epoch ms. Denied: the first ms at which the same request would be granted; one ms before, it is denied. Reserved: the
    * first ms at which it is paid for. Absent if granted now, if no wait helps, and if the store failed.
    */
   retryAt: number | undefined;

@@ -50,7 +50,8 @@ type Thrown = { name?: unknown; code?: unknown; cause?: Thrown } | undefined;
 /** How many errors of a chain of causes are read. */
 const MOST_CAUSES = 5;
 
-/* * Whatever a client threw; or another error if it, or one of its causes, cannot be read: a revoked proxy, or a getter that
+/**
+ * Whatever a client threw; or another error if it, or one of its causes, cannot be read: a revoked proxy, or a getter that
  * throws.
  */
 export function readable(error: unknown): unknown {
@@ -89,7 +90,8 @@ export function messageOf(error: unknown): string {
   }
 }
 
-/* * A mistake in a call. Its message is one sentence: "`count` must be a finite number of tokens from 0 to 1099511627776; got
+/**
+ * A mistake in a call. Its message is one sentence: "`count` must be a finite number of tokens from 0 to 1099511627776; got
  * NaN". It is thrown before any state is read or written.
  */
 export class InputError extends Error {

@@ -22,7 +22,8 @@ const evaluatorOf = /* @__PURE__ */ cached((name, config) => new Evaluator(name,
 const read = (state: State | null): State | null =>
   state === null ? null : checkState(state, "{ value, ts }, or null for a fresh key");
 
-/* * The algebra itself, as a pure function: for your own store or transaction.
+/**
+ * The algebra itself, as a pure function: for your own store or transaction.
  *
  * `state` is `{ value, ts }`, or `null` for a fresh key. If nothing is to be written, the same `state` is returned. The limit
  * is one bucket, whatever its `shards`. A fixed window without `start` begins at 0 UTC, as there is no key to derive it from;
@@ -47,7 +48,8 @@ export function evaluate(state: State | null, config: Config, options: EvaluateO
   return evaluated.state === before ? { ...evaluated, state } : evaluated;
 }
 
-/* * What `{ value, ts }` is at `now`: a pure function, such as for a display in a page. `null` is a fresh key. Pass the `config`
+/**
+ * What `{ value, ts }` is at `now`: a pure function, such as for a display in a page. `null` is a fresh key. Pass the `config`
  * that `getValue` returned: it has the key's `start`.
  */
 export function project(state: State | null, config: Config, now: number): State {

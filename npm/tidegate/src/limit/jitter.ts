@@ -33,7 +33,8 @@ export function checkJitter(options: JitterOptions): void {
 /** The most that is added by default, in ms. */
 export const MAX_JITTER_MS = 30_000;
 
-/* * Spreads a retry time, so that clients that were denied together do not retry together. The result is at or after `retryAt`,
+/**
+ * Spreads a retry time, so that clients that were denied together do not retry together. The result is at or after `retryAt`,
  * later by at most `fraction` of the wait and at most `most` ms. It is the same for the same decision and key.
  *
  * ```ts

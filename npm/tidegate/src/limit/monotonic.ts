@@ -1,4 +1,5 @@
-/* * The monotonic clock, ms from any origin: corrections of the host's time do not move it. Deadlines and durations use it.
+/**
+ * The monotonic clock, ms from any origin: corrections of the host's time do not move it. Deadlines and durations use it.
  * QuickJS and plain Hermes lack `performance`: there it is `Date.now`, and a corrected clock shortens or prolongs one wait.
  */
 export const monotonicNow: () => number = typeof performance === "undefined" ? Date.now : () => performance.now();
@@ -21,7 +22,8 @@ export function overdueTimers(at: number): Promise<void> | undefined {
   return new Promise((resolve) => void setTimeout(resolve, 1));
 }
 
-/* * Calls `then` after `ms`; the returned function cancels it. A timer that fires late does so before the replies that arrived
+/**
+ * Calls `then` after `ms`; the returned function cancels it. A timer that fires late does so before the replies that arrived
  * meanwhile are read: the process was busy, and no peer was slow. It then waits again for as long as it was late, at most `ms`.
  * A timer that fires early, as those of Node.js do by less than 1 ms, waits for the rest. `unref`: the timer does not keep the
  * process alive. If the wait is prolonged, `deadline` is moved to its new end, by this clock.

@@ -3,7 +3,8 @@ import { isPromise } from "./realms.ts";
 
 const ignored = (): void => undefined;
 
-/* * If the result of a report is a promise, ignores its rejection, which cannot be reported anywhere. Otherwise no promise is
+/**
+ * If the result of a report is a promise, ignores its rejection, which cannot be reported anywhere. Otherwise no promise is
  * created: those of many calls in one turn of the event loop would all be kept until its end.
  */
 export function ignoreRejection(reported: unknown): void {

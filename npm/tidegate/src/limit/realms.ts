@@ -1,4 +1,5 @@
-/* * Checks that also accept values of other realms: in Jest's sandbox, or a `node:vm`, the host's promises, bytes and errors are
+/**
+ * Checks that also accept values of other realms: in Jest's sandbox, or a `node:vm`, the host's promises, bytes and errors are
  * not instances of the sandbox's own classes.
  */
 

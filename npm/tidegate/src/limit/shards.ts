@@ -17,7 +17,8 @@ export function pick({ policy }: Evaluator, random: number): [number, number] {
   return [first, second >= first ? second + 1 : second];
 }
 
-/* * One call on the fuller of two shards: which one it is (0 or 1), the decision, and that shard's new state. The decision's
+/**
+ * One call on the fuller of two shards: which one it is (0 or 1), the decision, and that shard's new state. The decision's
  * `value` is an estimate for the whole limit from the two. A single shard grants no reservation: after a denial here,
  * {@link pool} decides.
  */

@@ -86,7 +86,8 @@ export function grantedOrThrow(store: Store, name: string, decision: Decision): 
   throw denied(name, decision);
 }
 
-/* * Limits by name, on one store. Made by {@link defineLimits}. To write its type, as for `isolatedDeclarations`, use
+/**
+ * Limits by name, on one store. Made by {@link defineLimits}. To write its type, as for `isolatedDeclarations`, use
  * `Limiter<"api", MemoryStore>`, or `Limiter<"api", AsyncStore>` on a store that returns promises. With `Limiter<"api">` calls may
  * return either.
  */
@@ -165,7 +166,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     return this.#call("charge", name, options);
   }
 
-  /*   * Blocks the key: every request for one token or more is denied until the block ends, `for` ms (1 to 2^40) from now.
+  /**
+   * Blocks the key: every request for one token or more is denied until the block ends, `for` ms (1 to 2^40) from now.
    * `retryAt` of the decision is the end of the block, or later if the key has no token then.
    *
    * ```ts
@@ -193,7 +195,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     return this.#reset("unblock", name, options);
   }
 
-  /*   * Takes from several limits, 1 to 100, in one atomic step: from all or from none. Requests on the same limit and key are
+  /**
+   * Takes from several limits, 1 to 100, in one atomic step: from all or from none. Requests on the same limit and key are
    * decided as one request for their sum, which may owe tokens only if each of them sets `reserve`.
    */
   limitAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision>;
@@ -246,7 +249,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     return follow(this.#layered.getValue(limit, key, this.#time()), read) as Answer<S, Value>;
   }
 
-  /*   * Returns leased tokens, at shutdown: with `lease`, this process holds tokens that no other process can use. Without leases
+  /**
+   * Returns leased tokens, at shutdown: with `lease`, this process holds tokens that no other process can use. Without leases
    * it does nothing. If the store fails, the limit refills with time.
    *
    * ```ts

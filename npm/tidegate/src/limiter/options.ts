@@ -24,7 +24,8 @@ import { MemoryStore } from "../stores/memory.ts";
 import { checkLog } from "./outages.ts";
 import type { Resilience, Settings } from "./resilience.ts";
 
-/* * A call's result: the value itself from a synchronous store, a promise from any other. `await` works on both. A mistake in
+/**
+ * A call's result: the value itself from a synchronous store, a promise from any other. `await` works on both. A mistake in
  * the call throws an `InputError` synchronously, before there is a promise.
  */
 export type Answer<S extends Store, T> = S extends SyncStore ? T : Promise<T>;

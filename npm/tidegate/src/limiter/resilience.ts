@@ -14,11 +14,13 @@ import { afterWaiting, monotonicNow } from "../limit/monotonic.ts";
 
 /** How a limiter handles a store that fails. */
 export interface Resilience {
-  /*   * What happens when the store fails or is too slow: `"deny"` (the default), `"allow"`, or `{ local: fraction }`, an in-memory
+  /**
+   * What happens when the store fails or is too slow: `"deny"` (the default), `"allow"`, or `{ local: fraction }`, an in-memory
    * limit at that fraction of the rate. Such a decision has `degraded: true` and the `cause`.
    */
   onStoreError?: OnStoreError | undefined;
-  /*   * How long a call waits for the store: ms from 1 to 2^31 - 1, or a string such as `"1s"`; default 250. The first connection
+  /**
+   * How long a call waits for the store: ms from 1 to 2^31 - 1, or a string such as `"1s"`; default 250. The first connection
    * of the store's client does not count: calls wait up to 2 s for it.
    */
   timeout?: Duration | undefined;

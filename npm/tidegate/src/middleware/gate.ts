@@ -1,4 +1,5 @@
-/* * What every middleware does with a request: chooses its limits (rule.ts), takes from them, and makes the response of a
+/**
+ * What every middleware does with a request: chooses its limits (rule.ts), takes from them, and makes the response of a
  * denial. A framework's file calls it through node-response.ts or fetch-response.ts.
  */
 import { appendChecked, appendFields, type HeaderTarget, rateLimitHeaders } from "../http/fields.ts";
@@ -224,7 +225,8 @@ function callOptions({ key, count, reserve, config }: LimitRequest<string>): Lim
   return key === undefined ? { count, reserve, config } : { key, count, reserve, config };
 }
 
-/* * Creates the gate, or throws an `InputError` that names the option. `setting` is the framework's own setting for proxies;
+/**
+ * Creates the gate, or throws an `InputError` that names the option. `setting` is the framework's own setting for proxies;
  * `decided` remembers which requests it has decided.
  */
 export const gate = <R, N extends string, D>(

@@ -55,7 +55,8 @@ export interface GateOptions<R, D> {
   shadow?: boolean | undefined;
   /** Which fields the response gets, or `false` for none; default the IETF draft-11's, and `Retry-After`. */
   headers?: false | Omit<RateLimitHeaderOptions, "jitter"> | undefined;
-  /*   * What is added to `Retry-After`, so that clients do not return together: a fraction of the wait from 0 to 1 (default
+  /**
+   * What is added to `Retry-After`, so that clients do not return together: a fraction of the wait from 0 to 1 (default
    * 0.5), at most 30 s; or `{ fraction, most }` with another bound in ms. If all clients share the limit, it differs by their
    * addresses.
    */
@@ -73,15 +74,18 @@ export interface GateOptions<R, D> {
     | object
     | ((request: R, denial: Omit<Denial, "body" | "contentType">) => MaybePromise<string | object>)
     | undefined;
-  /*   * Blocks a key that is denied repeatedly: `{ after: 5, for: ["1m", "10m", "1h"] }`. Denials during a block do not count;
+  /**
+   * Blocks a key that is denied repeatedly: `{ after: 5, for: ["1m", "10m", "1h"] }`. Denials during a block do not count;
    * `limits.unblock` ends it. No effect in shadow mode. It costs one store call per denial.
    */
   block?: EscalatingBlock | undefined;
-  /*   * Answers a denied request, instead of the default status and body; the fields are already set. An error goes to the
+  /**
+   * Answers a denied request, instead of the default status and body; the fields are already set. An error goes to the
    * framework. Not called if the response has already begun: the response is ended, and `onError` reports that.
    */
   denied?: D | undefined;
-  /*   * Called after the response; returns how many tokens the request was worth. The difference is given back or charged;
+  /**
+   * Called after the response; returns how many tokens the request was worth. The difference is given back or charged;
    * `undefined` changes nothing. With several limits, a number applies to each of them, and an object such as
    * `{ tokens: 900 }` to those that it names. `aborted` is true if the client left before the response was complete. For `fetch`
    * handlers, Next.js and Hono, except on @hono/node-server, it is called when the handler has returned a response: if its

@@ -70,7 +70,8 @@ export interface AsyncStore extends StoreOf<true> {
    * of your own needs it only in bundles for browsers and React Native, which contain it only through the store.
    */
   readonly layers?: object | undefined;
-  /*   * Its calls are part of the host's transaction: they have no deadline and no `onStoreError`. An error rejects, so that the
+  /**
+   * Its calls are part of the host's transaction: they have no deadline and no `onStoreError`. An error rejects, so that the
    * transaction is rolled back or run again.
    */
   readonly inTransaction?: true;
@@ -81,20 +82,24 @@ export interface AsyncStore extends StoreOf<true> {
    * cannot be leased.
    */
   readonly lease?: boolean | LeaseOptions | undefined;
-  /*   * The node that serves this limit and key, such as a master of a cluster. The limiter has a breaker for each node, so a node
+  /**
+   * The node that serves this limit and key, such as a master of a cluster. The limiter has a breaker for each node, so a node
    * that fails does not affect calls on the others. Without this function the store is one node. It is called for each call,
    * so it must be fast, and return few different names.
    */
   nodeOf?(limit: Limit, key: string | undefined): string | undefined;
-  /*   * A decision without a call to the database, such as a cached denial; `undefined` if there is none. It does not show that the
+  /**
+   * A decision without a call to the database, such as a cached denial; `undefined` if there is none. It does not show that the
    * store works, so the limiter's breaker does not count it.
    */
   recall?(call: Call, now: number | undefined): Decision | undefined;
-  /*   * Settles when the store's client has connected for the first time, or has failed to; absent if it is connected. Calls of a
+  /**
+   * Settles when the store's client has connected for the first time, or has failed to; absent if it is connected. Calls of a
    * limiter wait up to 2 s for it, which does not count as their `timeout`.
    */
   readonly connecting?: Promise<unknown> | undefined;
-  /*   * Keeps the host alive until work ends that no caller waits for, such as a Worker's `waitUntil`. The limiter passes each call
+  /**
+   * Keeps the host alive until work ends that no caller waits for, such as a Worker's `waitUntil`. The limiter passes each call
    * to it, because callers stop waiting at the deadline.
    */
   readonly during?: ((work: Promise<unknown>) => void) | undefined;

@@ -32,12 +32,14 @@ export type { ObjectContext, ObjectNamespace, ObjectStorage } from "./durable-ob
 
 /** Settings of {@link durableObject}. */
 export interface DurableObjectOptions {
-  /*   * Names the object that stores a limit and key. By default each limit and key has its own object. With one name for all limits
+  /**
+   * Names the object that stores a limit and key. By default each limit and key has its own object. With one name for all limits
    * of a tenant, `limitAll` is atomic among them; an object handles some hundred calls per second. A limit with several shards
    * has an object for each of them, so that a hot key is spread. If the name does not contain `shard`, they share one object.
    */
   object?: ((name: string, key: string | undefined, shard: number | undefined) => string) | undefined;
-  /*   * Takes tokens of hot keys ahead, to decide in the Worker's isolate: `true`, or the settings. Default: no. Define the limits
+  /**
+   * Takes tokens of hot keys ahead, to decide in the Worker's isolate: `true`, or the settings. Default: no. Define the limits
    * once, at global scope (`import { env } from "cloudflare:workers"`): leased tokens end with the limits.
    */
   lease?: boolean | LeaseOptions | undefined;

@@ -28,12 +28,14 @@ export interface FileStats extends MemoryStats {
 
 /** Settings of {@link file}. */
 export interface FileOptions {
-  /*   * Most states held: an integer, 1 to 16,777,216; default 100,000. The file takes 16 MiB and 160 bytes for each, from the
+  /**
+   * Most states held: an integer, 1 to 16,777,216; default 100,000. The file takes 16 MiB and 160 bytes for each, from the
    * start. When there is no room, the fullest state of a sample is evicted. `stats().evicted` counts those that were not
    * full: each grants its key at most one `capacity` more.
    */
   maxKeys?: number | undefined;
-  /*   * What a power cut, or a crash of the system, may lose: at most the grants of this many ms. An integer from 1 to 2^31 - 1,
+  /**
+   * What a power cut, or a crash of the system, may lose: at most the grants of this many ms. An integer from 1 to 2^31 - 1,
    * or a string such as `"1s"`; default 1000. `"always"` syncs each write before the call returns: nothing is lost, and a
    * call that writes takes as long as the disk. A process that is killed loses nothing, whatever this setting.
    */

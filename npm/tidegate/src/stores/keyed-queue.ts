@@ -1,4 +1,5 @@
-/* * Runs one call at a time on each identity, within this process. A call on several identities waits for the earlier calls on all
+/**
+ * Runs one call at a time on each identity, within this process. A call on several identities waits for the earlier calls on all
  * of them, and later calls on any of them wait for it. Calls join all their queues synchronously, so no two wait for each other.
  */
 import type { Deadline } from "./contract.ts";
@@ -8,7 +9,8 @@ import { afterWaiting, overdueTimers, monotonicNow } from "../limit/monotonic.ts
 export class KeyedQueue {
   readonly #last = new Map<string, Entry>();
 
-  /*   * Runs `body` after the earlier calls on these identities. Rejects without running it if `deadline` has passed by then. It does
+  /**
+   * Runs `body` after the earlier calls on these identities. Rejects without running it if `deadline` has passed by then. It does
    * not wait for an earlier call beyond that call's deadline: the call may never end, and its caller has been answered.
    */
   run<T>(ids: readonly string[], body: () => Promise<T>, deadline?: Deadline): Promise<T> {

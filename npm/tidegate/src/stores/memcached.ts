@@ -43,7 +43,8 @@ const OPTIONS = {
   stepTimeout: durationFrom(1, LONGEST_TIMER, true),
 };
 
-/* * A store in Memcached, by compare-and-swap: a `gets` and, if something is taken, a `cas` or `add`; both are repeated if another
+/**
+ * A store in Memcached, by compare-and-swap: a `gets` and, if something is taken, a `cas` or `add`; both are repeated if another
  * process was faster. Concurrent calls of this process on a key share them.
  *
  * ```ts

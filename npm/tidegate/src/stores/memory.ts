@@ -15,7 +15,8 @@ import type { Call, SyncStore } from "./contract.ts";
 
 /** Settings of {@link memory}. */
 export interface MemoryOptions {
-  /*   * Most states held: an integer, 1 to 16,777,216; default 1,000,000, for which the process grows by about 81 MB. When there
+  /**
+   * Most states held: an integer, 1 to 16,777,216; default 1,000,000, for which the process grows by about 81 MB. When there
    * is no room, the fullest state of a sample is evicted. `stats().evicted` counts those that were not full: each grants its
    * key at most one `capacity` more.
    */

@@ -36,13 +36,15 @@ export type { PurgeOptions } from "./postgres/cleanup.ts";
 
 /** Settings of {@link postgres}. */
 export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
-  /*   * Statements that run at a time, each on its own connection: 1 to 100. Default 2; 1 if the client is one connection. Calls
+  /**
+   * Statements that run at a time, each on its own connection: 1 to 100. Default 2; 1 if the client is one connection. Calls
    * made meanwhile share the next statement, so more statements mean fewer calls in each.
    */
   statements?: number | undefined;
   /** Most calls in one statement: 1 to 10,000; default 256. */
   batch?: number | undefined;
-  /*   * How long the store waits for the answer to a statement before it sends another: ms from 1 to 2^31 - 1, or a string such as
+  /**
+   * How long the store waits for the answer to a statement before it sends another: ms from 1 to 2^31 - 1, or a string such as
    * `"5s"`; default 1000. How long a call waits is the limiter's `timeout`. A call that was not sent by its deadline is never
    * sent, and takes nothing. A call that waits for a lock at its deadline takes nothing either. If its reply is late or lost,
    * its tokens may have been taken.
@@ -172,7 +174,8 @@ export class PostgresStore implements AsyncStore {
     return migrate(this.#client, { ...options, schema: this.#options.schema });
   }
 
-  /*   * Deletes the rows of all limits that have been full for an hour, which decide like absent ones. Returns how many. Each slice
+  /**
+   * Deletes the rows of all limits that have been full for an hour, which decide like absent ones. Returns how many. Each slice
    * of `slice` rows is a separate statement, which waits for no lock. The store does this automatically, a slice at a time,
    * after calls that insert rows. In SQL: `CALL tidegate.sweep()`.
    *

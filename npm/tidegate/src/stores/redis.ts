@@ -30,12 +30,14 @@ export type { BunRedisLike, GlideLike, IoredisLike, NodeRedisLike, RedisLike, Re
 export interface RedisOptions {
   /** The first part of every key, without braces. Default `"tidegate:"`. */
   prefix?: string | undefined;
-  /*   * In a cluster, keys with the same tag are in one slot, so that `limitAll` can take from all of them. The tag may be the
+  /**
+   * In a cluster, keys with the same tag are in one slot, so that `limitAll` can take from all of them. The tag may be the
    * tenant that the key begins with. Default: no tag; each key is in the slot of its own hash. The same name and key must
    * always have the same tag.
    */
   tag?: ((name: string, key: string | undefined) => string | undefined) | undefined;
-  /*   * How long a denial is repeated without a round trip, at most until its `retryAt`. An integer from 0 (never) to 60,000
+  /**
+   * How long a denial is repeated without a round trip, at most until its `retryAt`. An integer from 0 (never) to 60,000
    * ms, or a string such as `"1s"`; default 1000. If another process gives tokens back or resets the key, this process notices
    * after that time. The latest 10,000 denied keys are cached.
    */

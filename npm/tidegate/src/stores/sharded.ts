@@ -1,4 +1,5 @@
-/* * Limits whose shards are separate: on several servers of a cluster, or in several Durable Objects.
+/**
+ * Limits whose shards are separate: on several servers of a cluster, or in several Durable Objects.
  *
  * Every step is an ordinary atomic step on one shard, by the shard's own policy: rate, capacity and reserve divided by the
  * number of shards. However steps interleave, the shards together never grant more than the limit.

@@ -34,7 +34,8 @@ export interface SharedOptions {
 
 let opened: SharedStore | MemoryStore | undefined;
 
-/* * The store that all worker threads of this process share, in the native addon. Synchronous, and exact across threads. For
+/**
+ * The store that all worker threads of this process share, in the native addon. Synchronous, and exact across threads. For
  * several processes, use `file()` or a store on a server.
  *
  * ```ts

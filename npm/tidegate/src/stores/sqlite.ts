@@ -197,7 +197,8 @@ interface Preparing {
   prepare(sql: string): { all?(...values: string[]): unknown; bind?: unknown; get?: unknown };
 }
 
-/* * Whether its statements are D1's, or take several values and return rows synchronously. Those of `libsql/promise` return
+/**
+ * Whether its statements are D1's, or take several values and return rows synchronously. Those of `libsql/promise` return
  * promises, and those of node-sqlite3-wasm drop all values but the first. Throws if SQLite is too old. On D1 it sends nothing.
  */
 function canPrepare(client: Preparing, isD1: boolean): boolean {

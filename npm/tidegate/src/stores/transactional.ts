@@ -12,7 +12,8 @@ import { KeyedQueue, queueOf } from "./keyed-queue.ts";
 export interface TransactionalOptions {
   /** A short name, for errors. */
   name: string;
-  /*   * Runs `body` in one transaction, atomically with respect to every other process. After a conflict it may run `body` again, if
+  /**
+   * Runs `body` in one transaction, atomically with respect to every other process. After a conflict it may run `body` again, if
    * it has rolled the earlier run back. Within this process the store runs the calls on one limit and key one after another,
    * so a transaction that several calls share is safe.
    */
@@ -49,7 +50,8 @@ const OPTIONS = {
   random: functionThat("a function that returns a number below 1"),
 };
 
-/* * A store on any database with transactions: the algebra runs in this process, between `get` and `set`.
+/**
+ * A store on any database with transactions: the algebra runs in this process, between `get` and `set`.
  *
  * ```ts
  * const store = transactional({ name: "mine", transaction: (body) => db.transaction((tx) => body(statesIn(tx))) });
