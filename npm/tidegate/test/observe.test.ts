@@ -8,7 +8,7 @@ import {
 import { describe, expect, test, vi } from "vitest";
 import { defineLimits, isRateLimitError, memory, MINUTE } from "../src/index.ts";
 import { type DecisionEvent, metrics, observe, publish } from "../src/observe/index.ts";
-import { gate } from "../src/middleware/gate.ts";
+import { Gate } from "../src/middleware/gate.ts";
 import { fakeClock } from "../src/testing/clock.ts";
 import { later } from "./middleware/later.ts";
 
@@ -86,7 +86,7 @@ describe("observe", () => {
     const events: DecisionEvent[] = [];
     const limits = observe(defineLimits(POLICIES, { store: later() }), (event) => void events.push(event));
     expect((await limits.limit("api")).ok).toBe(true);
-    await gate(limits, {
+    await new Gate(limits, {
       limits: [
         { name: "api", key: "k" },
         { name: "all", key: false },

@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { NextFunction, Request, Response } from "express";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
-import { gate } from "./gate.ts";
+import { Gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
 
@@ -55,7 +55,7 @@ export function rateLimit<N extends string>(
   limiter: Limiter<N>,
   options: ExpressOptions<NoInfer<N>>,
 ): ExpressMiddleware {
-  const made = gate(limiter, options, 'app.set("trust proxy", 1)');
+  const made = new Gate(limiter, options, 'app.set("trust proxy", 1)');
   const { denied } = options;
   const middleware = (request: Request, response: Response, next: NextFunction): void => {
     const decide = () =>

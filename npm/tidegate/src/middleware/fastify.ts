@@ -10,7 +10,7 @@ import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import { notALimiter } from "../limiter/options.ts";
 import type { Incoming } from "./client.ts";
-import { gate } from "./gate.ts";
+import { Gate } from "./gate.ts";
 import { goOn, limitExchange, type NodeExchange, type NodeResponse } from "./node-response.ts";
 import { privateField } from "./private-field.ts";
 import { choosesLimits, type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
@@ -82,7 +82,7 @@ export type FastifyHook = (
 export function rateLimit<N extends string>(limiter: Limiter<N>, options: FastifyOptions<NoInfer<N>>): FastifyHook {
   if (typeof Object(limiter).addHook === "function")
     throw notALimiter(limiter, "a Fastify instance: `app.register` takes rateLimitPlugin");
-  const made = gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })', privateField());
+  const made = new Gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })', privateField());
   const { denied } = options;
   return (request, reply, done) => {
     // `register` calls it with the instance.

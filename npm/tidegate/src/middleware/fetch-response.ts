@@ -2,7 +2,7 @@
 import { isError } from "../limit/realms.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import { type Admission, type Gate, gate } from "./gate.ts";
+import { type Admission, Gate } from "./gate.ts";
 import { ending, type NodeResponse } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
 import { outgoingOf, peerOf } from "./fetch-peer.ts";
@@ -136,7 +136,7 @@ export function limitHandler<
   options: FetchOptions<R, NoInfer<N>>,
   handler: (request: R, ...beside: A) => MaybePromise<T>,
 ): (request: R, ...beside: A) => Promise<T | Response> {
-  const made = gate(limiter, options);
+  const made = new Gate(limiter, options);
   checkHandler("handler", handler);
   const { denied } = options;
   return async (request, ...beside) => {

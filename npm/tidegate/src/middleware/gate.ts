@@ -126,11 +126,15 @@ export class Gate<R> {
   readonly #names: readonly string[] | undefined;
   #reported = false;
 
+  /**
+   * Throws an `InputError` that names the option. `setting` is the framework's own setting for proxies; `decided` remembers
+   * which requests the gate has decided.
+   */
   constructor(
     limiter: Limiter,
     options: Options<R, string, unknown>,
-    setting: string | undefined,
-    decided: PerObject<true>,
+    setting?: string,
+    decided: PerObject<true> = new WeakMap<object, true>(),
   ) {
     checkMounted(limiter);
     this.options = checkGateOptions(options);
@@ -224,17 +228,6 @@ export class Gate<R> {
 function callOptions({ key, count, reserve, config }: LimitRequest<string>): LimitOptions {
   return key === undefined ? { count, reserve, config } : { key, count, reserve, config };
 }
-
-/**
- * Creates the gate, or throws an `InputError` that names the option. `setting` is the framework's own setting for proxies;
- * `decided` remembers which requests it has decided.
- */
-export const gate = <R, N extends string, D>(
-  limiter: Limiter<N>,
-  options: Options<R, NoInfer<N>, D>,
-  setting?: string,
-  decided: PerObject<true> = new WeakMap<object, true>(),
-): Gate<R> => new Gate(limiter, options, setting, decided);
 
 /** The names of the limits: a function if it is chosen for each request, absent if the limits are. */
 function givenNames({ limits, ...rule }: { readonly limits?: unknown }): unknown[] {

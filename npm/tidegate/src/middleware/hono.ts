@@ -6,7 +6,7 @@
 import type { Context, Env, MiddlewareHandler } from "hono";
 import type { Limiter } from "../limiter/limiter.ts";
 import { refusal, settlement, withFields } from "./fetch-response.ts";
-import { gate } from "./gate.ts";
+import { Gate } from "./gate.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
 import { outgoingOf, peerOf } from "./fetch-peer.ts";
 import type { MaybePromise } from "../limit/maybe-promise.ts";
@@ -45,7 +45,7 @@ export function rateLimit<N extends string, E extends Env = any>(
   limiter: Limiter<N>,
   options: HonoOptions<NoInfer<N>, E>,
 ): MiddlewareHandler<E> {
-  const made = gate(limiter, options, undefined, privateField());
+  const made = new Gate(limiter, options, undefined, privateField());
   const { denied } = options;
   return async (context, next) => {
     const { raw } = context.req;

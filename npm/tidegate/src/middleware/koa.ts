@@ -6,7 +6,7 @@
 import type { Context, Middleware } from "koa";
 import type { Limiter } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
-import { gate } from "./gate.ts";
+import { Gate } from "./gate.ts";
 import { errorOf, limitExchange } from "./node-response.ts";
 import type { Denial, Options, RequestDecision } from "./options.ts";
 
@@ -36,7 +36,7 @@ export type KoaOptions<N extends string> = Options<Context, N, KoaDenied>;
  * Throws an `InputError` if an option is wrong.
  */
 export function rateLimit<N extends string>(limiter: Limiter<N>, options: KoaOptions<NoInfer<N>>): Middleware {
-  const made = gate(limiter, options, "new Koa({ proxy: true, maxIpsCount: 1 })");
+  const made = new Gate(limiter, options, "new Koa({ proxy: true, maxIpsCount: 1 })");
   const { denied } = options;
   return async (context, next) => {
     const { req, res } = context;

@@ -20,7 +20,7 @@ import {
 import { APP_GUARD, ModulesContainer, Reflector } from "@nestjs/core";
 import { check, FLAG } from "../limit/checks.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import { type Gate, gate } from "./gate.ts";
+import { Gate } from "./gate.ts";
 import { limitExchange } from "./node-response.ts";
 import { type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
@@ -94,7 +94,7 @@ export function rateLimitGuard<N extends string>(
   limiter: Limiter<N>,
   options: NestOptions<NoInfer<N>>,
 ): { canActivate(context: ExecutionContext): boolean | Promise<boolean> } {
-  const made = gate(
+  const made = new Gate(
     limiter,
     options,
     'app.set("trust proxy", 1) on Express, new FastifyAdapter({ trustProxy: "10.0.0.0/8" })',

@@ -6,7 +6,7 @@
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import { type FetchOptions, limitHandler, statusOfThrown } from "./fetch-response.ts";
-import { gate } from "./gate.ts";
+import { Gate } from "./gate.ts";
 import { checkHandler, optionsOf, type Denial, type Options, type Outcome } from "./options.ts";
 import type { MaybePromise } from "../limit/maybe-promise.ts";
 import type { Problem } from "../http/problem.ts";
@@ -86,7 +86,7 @@ export function rateLimitAction<N extends string, A extends unknown[], T, D = Ac
     throw new InputError("requestHeaders", "the function headers of next/headers", requestHeaders);
   if (given.client !== undefined && requestHeaders === undefined)
     throw new InputError("requestHeaders", "given with `client`: the function headers of next/headers", undefined);
-  const made = gate(limiter, given);
+  const made = new Gate(limiter, given);
   const { denied } = given;
   return async (...args) => {
     const headers = (await requestHeaders?.()) ?? new Headers();

@@ -7,7 +7,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Limiter } from "../limiter/limiter.ts";
-import { type Gate, gate } from "./gate.ts";
+import { Gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
 import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
@@ -54,7 +54,7 @@ export function rateLimit<
   options: NodeOptions<NoInfer<N>, R, W>,
   listener: (request: LimitedRequest<R>, response: W) => unknown,
 ): (request: R, response: W) => void {
-  const made = gate(limiter, options);
+  const made = new Gate(limiter, options);
   checkHandler("listener", listener);
   return (request, response) => {
     const fail = (error: unknown): void => {
@@ -85,7 +85,7 @@ export function rateLimitMiddleware<
   limiter: Limiter<N>,
   options: NodeOptions<NoInfer<N>, R, W>,
 ): (request: R, response: W, next: (error?: Error) => void) => void {
-  const made = gate(limiter, options);
+  const made = new Gate(limiter, options);
   return (request, response, next) => {
     const allowed = () =>
       follow(decide(made, options.denied, request, response, request), (goesOn) => {

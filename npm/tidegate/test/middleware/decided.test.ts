@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import type { Incoming } from "../../src/middleware/client.ts";
-import { type Admission, gate } from "../../src/middleware/gate.ts";
+import { type Admission, Gate } from "../../src/middleware/gate.ts";
 import { overridden, type Options } from "../../src/middleware/options.ts";
 
 const NOW = 1_800_000_000_000;
@@ -15,7 +15,7 @@ function start(options: object) {
     { api: bucket, day: { ...bucket, rate: 100, capacity: 3 }, constructor: bucket },
     { now: () => NOW },
   );
-  const made = gate(limits, options as Given);
+  const made = new Gate(limits, options as Given);
   const admit = (incoming: Incoming = { address: "192.0.2.1" }): Promise<Admission<object> | undefined> =>
     Promise.resolve(made.admit({}, incoming));
   const left = (name: Name = "api", key = "192.0.2.1"): number => limits.getValue(name, { key }).value;

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import express from "express";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
-import { gate } from "../../src/middleware/gate.ts";
+import { Gate } from "../../src/middleware/gate.ts";
 import type { Options } from "../../src/middleware/options.ts";
 import { rateLimit } from "../../src/middleware/express.ts";
 import { rateLimit as rateLimitFetch } from "../../src/middleware/fetch.ts";
@@ -89,27 +89,26 @@ describe("a mistake in the options throws when the middleware is made", () => {
       '`kind` must be "token bucket" or "fixed window"',
     ],
   ])("%j", (options, message) => {
-    expect(() => gate(limits, options as Given)).toThrow(message);
+    expect(() => new Gate(limits, options as Given)).toThrow(message);
   });
 
   test("a function that returns no rule fails the request, with the remedy", () => {
-    const made = gate(limits, { limits: () => [] });
+    const made = new Gate(limits, { limits: () => [] });
     expect(() => made.admit({}, {})).toThrow("`limits` must be 1 to 100 rules; got 0; use `skip`");
   });
 
   test("a config function that returns none leaves the defined limit; where none is defined, the request fails", () => {
     const config = () => undefined;
-    const made = gate(limits, { name: "api", key: "own", config });
+    const made = new Gate(limits, { name: "api", key: "own", config });
     expect(made.admit({}, {})).toMatchObject({ decision: { ok: true, limit: 5 } });
-    // @ts-expect-error: a limit that is not defined needs a config for each request
-    const none = gate(limits, { name: "plan", key: "own", config });
+    const none = new Gate(limits, { name: "plan", key: "own", config });
     expect(() => none.admit({}, {})).toThrow(
       '`config` must be a limit, from the config function: none is defined as "plan"; got undefined',
     );
   });
 
   test("a value that is no limiter throws", () => {
-    expect(() => gate({} as typeof limits, { name: "api" })).toThrow("`limiter` must be what defineLimits returns");
+    expect(() => new Gate({} as typeof limits, { name: "api" })).toThrow("`limiter` must be what defineLimits returns");
   });
 });
 
@@ -121,6 +120,8 @@ test("names are those of defineLimits, and requests are the framework's", () => 
   app.use(rateLimit(limits, { limits: [{ name: "api" }, { name: "api", key: false }] }));
   // @ts-expect-error: a name that was not defined
   expect(() => rateLimit(limits, { name: "apo" })).toThrow('did you mean "api"?');
+  // @ts-expect-error: a limit that is not defined needs a config for each request
+  app.use(rateLimit(limits, { name: "plan", config: () => undefined }));
   // @ts-expect-error: a key function returns a text
   app.use(rateLimit(limits, { name: "api", key: (request) => request.get("x-user") }));
   // @ts-expect-error: tokens are a number
@@ -128,7 +129,7 @@ test("names are those of defineLimits, and requests are the framework's", () => 
 });
 
 test("with a store in memory, nothing waits: the next handler runs within the call", () => {
-  const made = gate<object, "api", never>(limits, {
+  const made = new Gate<object>(limits, {
     name: "api",
     key: "k2",
     count: { header: "x-count", max: 9 },
@@ -292,9 +293,9 @@ test("a wrong number from a count function is an error, and takes nothing", asyn
     { valueOf: () => 1 },
   ];
   for (const count of wrong) {
-    const made = gate(fresh, { name: "api", key: "k", count: () => count as number });
+    const made = new Gate(fresh, { name: "api", key: "k", count: () => count as number });
     expect(() => made.admit({}, {}), String(count)).toThrow("`count` must be a finite number of tokens");
-    const waiting = gate(fresh, { name: "api", key: "k", count: async () => count as number });
+    const waiting = new Gate(fresh, { name: "api", key: "k", count: async () => count as number });
     await expect(waiting.admit({}, {}), String(count)).rejects.toThrow("`count` must be a finite number of tokens");
   }
   expect(fresh.getValue("api", { key: "k" }).value).toBe(5);
@@ -316,7 +317,7 @@ test("a degraded decision gives nothing back to the store", async () => {
     { api: { kind: "token bucket", rate: 5, period: MINUTE } },
     { store, onStoreError: "allow" },
   );
-  const made = gate(allowing, { name: "api", key: "k", settle: () => 0 });
+  const made = new Gate(allowing, { name: "api", key: "k", settle: () => 0 });
   const admission = await made.admit({}, {});
   down = false;
   await admission?.settle({ status: 500, aborted: false });
@@ -340,12 +341,12 @@ test("several limits are settled by name, or all alike; a debt beyond the capaci
   ];
   const left = () => [two.getValue("requests", { key: "k" }).value, two.getValue("tokens", { key: "k" }).value];
   const end = { status: 200, aborted: false };
-  await (await gate(two, { limits, settle: () => ({ tokens: 120 }) }).admit({}, {}))?.settle(end);
+  await (await new Gate(two, { limits, settle: () => ({ tokens: 120 }) }).admit({}, {}))?.settle(end);
   expect(left()).toEqual([4, -20]);
   two.reset("tokens", { key: "k" });
-  await (await gate(two, { limits, settle: () => 0 }).admit({}, {}))?.settle(end);
+  await (await new Gate(two, { limits, settle: () => 0 }).admit({}, {}))?.settle(end);
   expect(left()).toEqual([4, 100]);
-  const chosen = gate(two, { limits: () => limits, settle: () => ({ tokens: 50, maybe: 1 }) });
+  const chosen = new Gate(two, { limits: () => limits, settle: () => ({ tokens: 50, maybe: 1 }) });
   await (await chosen.admit({}, {}))?.settle(end);
   expect(left()).toEqual([3, 50]);
 });
@@ -355,7 +356,7 @@ test.each<[string, { name: "api"; key: string } | { limits: { name: "api"; key: 
   ["several limits", { limits: [{ name: "api", key: "misspelt" }] }],
 ])("with %s, a settlement of a name that no limit has is reported, and changes nothing", async (_, rules) => {
   const errors: unknown[] = [];
-  const made = gate(limits, { ...rules, settle: () => ({ apis: 0 }), onError: (error) => errors.push(error) });
+  const made = new Gate(limits, { ...rules, settle: () => ({ apis: 0 }), onError: (error) => errors.push(error) });
   await (await made.admit({}, {}))?.settle({ status: 200, aborted: false });
   expect(errors).toEqual([expect.objectContaining({ message: expect.stringMatching(/^`settle` must be .*"apis"/) })]);
 });
@@ -363,7 +364,7 @@ test.each<[string, { name: "api"; key: string } | { limits: { name: "api"; key: 
 test("a limiter of the application's own, or of its tests, needs no names", async () => {
   const limit = vi.fn(() => limits.limit("api", { key: "own" }));
   const own = { limit } as unknown as typeof limits;
-  const made = gate(own, { name: "api", key: "own" });
+  const made = new Gate(own, { name: "api", key: "own" });
   expect((await made.admit({}, {}))?.decision.ok).toBe(true);
   expect(limit).toHaveBeenCalledWith("api", { key: "own", count: 1 });
 });
