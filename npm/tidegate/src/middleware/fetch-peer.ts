@@ -8,7 +8,8 @@ const addressIn = (found: unknown): string | undefined => {
   return typeof address === "string" ? address : typeof hostname === "string" ? hostname : undefined;
 };
 
-interface Beside {
+/** What hosts and frameworks pass beside the request. */
+interface HostContext {
   /** Deno: the connection's information. */
   remoteAddr?: unknown;
   /** Bun: the server. */
@@ -34,15 +35,15 @@ interface Beside {
 /** The peer, as the host or framework reports it beside the request or in it; nothing elsewhere (Workers). */
 export function peerOf(
   request: { readonly url?: string | undefined; readonly ip?: unknown },
-  beside: unknown,
+  context: unknown,
 ): Pick<Incoming, "address" | "socket"> {
-  const found = Object(beside) as Beside;
+  const found = Object(context) as HostContext;
   const { remoteAddr, requestIP, server, getClientAddress, geo, clientConn, req, node, incoming } = found;
   if (remoteAddr !== undefined) return { address: addressIn(remoteAddr) };
-  if (typeof requestIP === "function") return { address: addressIn(requestIP.call(beside, request)) };
+  if (typeof requestIP === "function") return { address: addressIn(requestIP.call(context, request)) };
   if (typeof server?.requestIP === "function") return { address: addressIn(server.requestIP(request)) };
   // These two throw if an adapter has no address: a limit with a key does not read it.
-  if (typeof getClientAddress === "function") return late(() => getClientAddress.call(beside));
+  if (typeof getClientAddress === "function") return late(() => getClientAddress.call(context));
   if ("clientAddress" in found) return late(() => found.clientAddress);
   // The request's own is of srvx: TanStack Start, Nitro 3.
   const ip = (typeof geo === "object" ? found.ip : undefined) ?? clientConn?.ip ?? req?.ip ?? request.ip;
@@ -58,7 +59,7 @@ const late = (address: () => unknown): Pick<Incoming, "address"> => ({
 });
 
 /** The response of `node:http`, which @hono/node-server passes beside the request. On Workers the name may be a binding's. */
-export function outgoingOf(beside: unknown): NodeResponse | undefined {
-  const { outgoing } = Object(beside) as { outgoing?: NodeResponse | null };
+export function outgoingOf(context: unknown): NodeResponse | undefined {
+  const { outgoing } = Object(context) as { outgoing?: NodeResponse | null };
   return typeof outgoing?.writableEnded === "boolean" ? outgoing : undefined;
 }

@@ -134,20 +134,20 @@ export function limitHandler<
 >(
   limiter: Limiter<N>,
   options: FetchOptions<R, NoInfer<N>>,
-  handler: (request: R, ...beside: A) => MaybePromise<T>,
-): (request: R, ...beside: A) => Promise<T | Response> {
+  handler: (request: R, ...rest: A) => MaybePromise<T>,
+): (request: R, ...rest: A) => Promise<T | Response> {
   const made = new Gate(limiter, options);
   checkHandler("handler", handler);
   const { denied } = options;
-  return async (request, ...beside) => {
+  return async (request, ...rest) => {
     checkRequest(request);
     const { headers, url } = request;
-    const incoming = Object.assign(peerOf(request, beside[0]), { headers, url });
+    const incoming = Object.assign(peerOf(request, rest[0]), { headers, url });
     // Workers pass it second, after the environment; a proxy of Next.js first.
-    const context = beside.find(waits);
-    const settling = settlement(made, request, (work) => context?.waitUntil(work), outgoingOf(beside[0]));
+    const context = rest.find(waits);
+    const settling = settlement(made, request, (work) => context?.waitUntil(work), outgoingOf(rest[0]));
     const admission = await made.admit(request, incoming);
-    if (admission === undefined) return handler(request, ...beside);
+    if (admission === undefined) return handler(request, ...rest);
     decisions.set(request, admission.decision);
     if (admission.blocked) {
       const denial = await admission.denial();
@@ -155,7 +155,7 @@ export function limitHandler<
     }
     const settle = settling(admission);
     try {
-      const answered = await handler(request, ...beside);
+      const answered = await handler(request, ...rest);
       const response = answered === undefined ? answered : withFields(admission, answered, "handler");
       settle(response?.status ?? 101); // Bun: a request that became a WebSocket has no response
       return response;

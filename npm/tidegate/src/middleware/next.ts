@@ -30,8 +30,8 @@ export type { Denial, RequestDecision } from "./options.ts";
 export function rateLimit<N extends string, R extends Request = Request, A extends unknown[] = []>(
   limiter: Limiter<N>,
   options: FetchOptions<R, NoInfer<N>>,
-  handler: (request: R, ...beside: A) => MaybePromise<Response>,
-): (request: R, ...beside: A) => Promise<Response> {
+  handler: (request: R, ...rest: A) => MaybePromise<Response>,
+): (request: R, ...rest: A) => Promise<Response> {
   checkAddressable(options);
   return limitHandler(limiter, options, handler);
 }
