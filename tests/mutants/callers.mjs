@@ -88,9 +88,9 @@ export const CALLERS = [
   one("limiter/budget.ts", "  throwIfAborted(signal);\n  const taken", "  const taken", BUDGET),
   one("limiter/budget.ts", "reserve: wait > 0", "reserve: true", BUDGET),
   // A `fetch` that waits.
-  one("client/fetch.ts", "const retries = mayRepeat ? maxRetries : 0;", "const retries = maxRetries;", FETCH),
+  one("client/fetch.ts", "replayable && mayRepeat ? maxRetries : 0", "maxRetries", FETCH),
   one("client/fetch.ts", "if (at - now > maxWait) return", "if (false) return", FETCH),
-  one("client/fetch.ts", "      pace.denied(at);\n", "", FETCH),
+  one("client/fetch.ts", "    pace.denied(at);\n", "", FETCH),
   one("client/fetch.ts", "    if (queue.isIdle) pace.idle();\n", "", RETRIES),
   one("client/fetch.ts", "      void discard(response);\n", "", FETCH),
   one("client/fetch.ts", '=== "false") return false;', '=== "never") return false;', FETCH),

@@ -25,12 +25,24 @@ export interface LimitedFetch {
   drain(): Promise<void>;
 }
 
+/** One of the times that a request is sent. */
+interface Attempt {
+  /** Its number among the requests of the key. */
+  readonly number: number;
+  /** 0 before the first retry. */
+  readonly attempt: number;
+  readonly key: string;
+  /** Epoch ms after which it is not sent again. */
+  readonly notAfter: number;
+}
+
 /** A retry has waited already: it precedes later requests. */
 const RETRY_PRIORITY = 9;
 /** ms of the first wait if the server sets none; each further one is twice as long. */
 const FIRST_WAIT = 1000;
 /** Jest's jsdom has no `fetch`. */
 const FETCH: Check = { ...FUNCTION, expects: "given if the host has none" };
+
 /**
  * A `fetch` that waits for its own tokens, reads the limits that servers report, and slows down before they deny it.
  *
@@ -72,47 +84,56 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   // The global is looked up for each request, so that a replacement takes effect.
   const hostFetch = (): NonNullable<FetchOptions["fetch"]> => check("fetch", ownFetch ?? globalThis.fetch, FETCH);
 
-  async function send(input: Input, init: Init | undefined, facts: Facts): Promise<Response> {
-    hostFetch(); // throws before a token is taken
-    const { url, signal } = facts;
+  /** Whose request it is, its tokens, and how often it may be sent again. */
+  function settingsOf(init: Init | undefined, facts: Facts): { key: string; count: number; retries: number } {
+    const { url, signal, replayable } = facts;
     if (signal !== undefined) check("signal", signal, SIGNAL);
     const key = keyOf === "origin" ? url.origin : check("key", keyOf(url, init), STRING);
     const count = typeof countOf === "function" ? check("count", countOf(url, init), TOKENS) : countOf;
+    const mayRepeat = idempotent === undefined ? isIdempotent(facts) : check("idempotent", idempotent(url, init), FLAG);
+    return { key, count, retries: replayable && mayRepeat ? maxRetries : 0 };
+  }
+
+  /** Applies the limits that a response reports. Returns when to retry, epoch ms, if it is a denial that may be waited for. */
+  function retryAtOf(response: Response, pace: ServerPace, request: Attempt): number | undefined {
+    check("fetch", response, RESPONSE);
+    const now = clock.now();
+    // Dates are read by the host's time, which this clock may be ahead of.
+    const reported = readRateLimit(response.headers, ownClock?.now());
+    pace.learn(reported, request.number, now);
+    const chosen = retry?.(response);
+    if (chosen !== undefined) check("retry", chosen, FLAG);
+    if (!(chosen ?? isDenied(response, reported))) {
+      pace.granted();
+      return undefined;
+    }
+    const { attempt, key, notAfter } = request;
+    const longest = Math.min(maxWait, notAfter - now);
+    const at = retryTime(reported, now, { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` });
+    if (at - now > maxWait) return undefined;
+    pace.denied(at);
+    return at;
+  }
+
+  async function send(input: Input, init: Init | undefined, facts: Facts): Promise<Response> {
+    hostFetch(); // throws before a token is taken
+    const { url, signal } = facts;
+    const { key, count, retries } = settingsOf(init, facts);
     const queue = queues.get(key);
     const { pace } = queue.parts;
     if (queue.isIdle) pace.idle();
     const notAfter = clock.now() + deadline;
     const call = ++calls;
-    const repeatable =
-      idempotent === undefined ? isIdempotent(facts) : check("idempotent", idempotent(url, init), FLAG);
-    const mayRepeat = facts.replayable && repeatable;
-    const retries = mayRepeat ? maxRetries : 0;
-    /** Sends the request and applies the server's limits before the next one is sent; `at` is when to retry a denial. */
-    async function exchange(attempt: number): Promise<{ response: Response; at: number | undefined }> {
-      const number = pace.send();
-      const response = await hostFetch()(attempt < retries ? copyOf(input) : input, init);
-      check("fetch", response, RESPONSE);
-      const now = clock.now();
-      // Dates are read by the host's time, which this clock may be ahead of.
-      const reported = readRateLimit(response.headers, ownClock?.now());
-      pace.learn(reported, number, now);
-      const chosen = retry?.(response);
-      if (chosen !== undefined) check("retry", chosen, FLAG);
-      if (!(chosen ?? isDenied(response, reported))) {
-        pace.granted();
-        return { response, at: undefined };
-      }
-      const longest = Math.min(maxWait, notAfter - now);
-      const at = retryTime(reported, now, { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` });
-      if (at - now > maxWait) return { response, at: undefined };
-      pace.denied(at);
-      return { response, at };
-    }
     for (let attempt = 0; ; attempt++) {
+      // Within the queue's call, so that the server's limits apply before the next request is sent.
+      const exchange = async (): Promise<{ response: Response; at: number | undefined }> => {
+        const number = pace.send();
+        const response = await hostFetch()(attempt < retries ? copyOf(input) : input, init);
+        return { response, at: retryAtOf(response, pace, { number, attempt, key, notAfter }) };
+      };
       const [priority, retryOf] = attempt > 0 ? [RETRY_PRIORITY, call] : [DEFAULT_PRIORITY];
-      const settings = { count, priority, signal, notAfter, retryOf };
       // No `await` until the next attempt is queued: meanwhile the queue would be idle.
-      const { response, at } = await queue.run(settings, () => exchange(attempt));
+      const { response, at } = await queue.run({ count, priority, signal, notAfter, retryOf }, exchange);
       if (at === undefined || attempt >= retries || at > notAfter) return response;
       void discard(response);
       notify(() => onRetry?.({ url, status: response.status, attempts: attempt + 1, wait: at - clock.now() }));

@@ -34,8 +34,8 @@ export const isQueueError = (error: unknown): error is QueueError => hasCode(err
 export interface Pace {
   /** Epoch ms from which the next call may run. */
   at(now: number): number;
-  /** Records that a call of `count` tokens runs now. */
-  ran(count: number, now: number): void;
+  /** Records that a call runs now. */
+  ran(now: number): void;
 }
 
 /** What bounds how many calls run, such as a semaphore. */
@@ -199,7 +199,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
       return false;
     }
     this.#reserve?.use(first.count, now);
-    pace?.ran(first.count, now);
+    pace?.ran(now);
     this.#remove(first);
     this.#running++;
     const done = (): void => {

@@ -54,7 +54,7 @@ export class ServerPace implements Pace, Places {
     return at;
   }
 
-  ran(_count: number, now: number): void {
+  ran(now: number): void {
     for (const low of this.#low.values()) {
       if (low.config !== undefined) low.state = evaluate(low.state, low.config, { now, reserve: true }).state;
     }
