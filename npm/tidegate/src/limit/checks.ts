@@ -1,6 +1,6 @@
 /** Tables of options: one row per option has its bounds, its check and the text of its error. */
 import { type Duration, inMs } from "./duration.ts";
-import { InputError, show } from "./errors.ts";
+import { InputError, show, showInstead } from "./errors.ts";
 import { meant } from "./nearest.ts";
 
 /** Throws if a field has no row: a misspelt field would otherwise be ignored. */
@@ -80,6 +80,18 @@ export function checkFlag(field: string, flag: unknown): void {
 /** Throws an `InputError` unless the value is an object. */
 export function checkObject(field: string, value: unknown, expects: string): asserts value is object {
   if (typeof value !== "object" || value === null) throw new InputError(field, expects, value);
+}
+
+/** Throws unless the value has these methods: a library's client, or a host's binding. `shown` is what else it may be. */
+export function checkMethods(
+  field: string,
+  value: unknown,
+  methods: readonly string[],
+  expects: string,
+  shown: (value: unknown) => string = showInstead,
+): void {
+  if (methods.every((method) => typeof Object(value)[method] === "function")) return;
+  throw new InputError(field, expects, value, shown(value));
 }
 
 /** Throws if `options` is not an object, or a field has no row. */

@@ -42,8 +42,10 @@ export function showInstead(value: unknown): string {
 }
 
 /** The same for a Worker's binding; `setting` is the field of its configuration that creates such bindings. */
-export const showBinding = (value: unknown, setting: string): string =>
-  value === undefined ? `undefined; add this binding to \`${setting}\` in wrangler.jsonc` : showInstead(value);
+export const showBinding =
+  (setting: string) =>
+  (value: unknown): string =>
+    value === undefined ? `undefined; add this binding to \`${setting}\` in wrangler.jsonc` : showInstead(value);
 
 /** The fields of a thrown value that are read, apart from its message. */
 type Thrown = { name?: unknown; code?: unknown; cause?: Thrown } | undefined;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkTable, STRING } from "../limit/checks.ts";
+import { checkMethods, checkTable, STRING } from "../limit/checks.ts";
 import type { Decision, State } from "../limit/decision.ts";
 import { InputError, RateLimitError, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
@@ -59,7 +59,7 @@ const PURGE_MOST = 500;
  * export default defineSchema({ tidegate: stateTable(defineTable, v) });
  * ```
  *
- * Throws an `InputError` where one of the two is something else.
+ * Throws an `InputError` if one of the two is something else.
  */
 export function stateTable<Text, Num, Table>(
   defineTable: (fields: { id: Text; value: Num; ts: Num; dropAt: Num }) => {
@@ -74,17 +74,14 @@ export function stateTable<Text, Num, Table>(
       defineTable,
       showInstead(defineTable),
     );
-  if (typeof v?.string !== "function" || typeof v.float64 !== "function")
-    throw new InputError("v", "v of convex/values", v, showInstead(v));
+  checkMethods("v", v, ["string", "float64"], "v of convex/values");
   const fields = { id: v.string(), value: v.float64(), ts: v.float64(), dropAt: v.float64() };
   return defineTable(fields).index("id", ["id"]).index("dropAt", ["dropAt"]);
 }
 
 /** Returns `db` by shape and the table's name; throws if one of them is wrong. */
 function checked(db: ConvexDatabase, options: ConvexOptions, name: string): { database: Database; table: string } {
-  if (typeof db !== "object" || db === null || typeof db.query !== "function") {
-    throw new InputError("db", "a database, such as a mutation's ctx.db", db, showInstead(db));
-  }
+  checkMethods("db", db, ["query"], "a database, such as a mutation's ctx.db");
   checkTable(name, options, OPTIONS);
   return { database: db as Database, table: options.table ?? "tidegate" };
 }

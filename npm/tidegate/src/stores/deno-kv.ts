@@ -4,9 +4,9 @@
  * @module
  */
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkTable, STRING } from "../limit/checks.ts";
+import { checkMethods, checkTable, STRING } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
-import { InputError, messageOf, showInstead } from "../limit/errors.ts";
+import { InputError, messageOf } from "../limit/errors.ts";
 import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
@@ -67,9 +67,7 @@ const EXPIRY_MOST = 315_360_000_000;
  * read. Calls reject with a `StoreError` if the database fails. Throws an `InputError` if an argument is wrong.
  */
 export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
-  if (typeof kv !== "object" || kv === null || typeof kv.get !== "function" || typeof kv.atomic !== "function") {
-    throw new InputError("kv", "an open database, such as await Deno.openKv()", kv, showInstead(kv));
-  }
+  checkMethods("kv", kv, ["get", "atomic"], "an open database, such as await Deno.openKv()");
   checkTable("denoKv", options, OPTIONS);
   const { prefix = "tidegate" } = options;
   const database = kv as Kv;

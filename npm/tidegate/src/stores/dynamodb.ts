@@ -11,7 +11,7 @@ import type {
   TransactWriteItem,
 } from "@aws-sdk/client-dynamodb";
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkTable } from "../limit/checks.ts";
+import { checkMethods, checkTable } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import { afterWaiting } from "../limit/monotonic.ts";
@@ -79,11 +79,9 @@ const BUSY =
  * argument is wrong.
  */
 export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): AsyncStore {
-  if (METHODS.some((method) => typeof Object(client)[method] !== "function")) {
-    const isModular = typeof Object(client).send === "function";
-    const got = isModular ? "a client that has only `send`" : showInstead(client);
-    throw new InputError("client", "a client with a method for each operation: new DynamoDB(…)", client, got);
-  }
+  checkMethods("client", client, METHODS, "a client with a method for each operation: new DynamoDB(…)", (value) =>
+    typeof Object(value).send === "function" ? "a client that has only `send`" : showInstead(value),
+  );
   // Its methods have these names too, and call back: a reply would look like an absent item.
   if ("makeRequest" in client) {
     throw new InputError(

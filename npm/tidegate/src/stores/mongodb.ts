@@ -5,7 +5,7 @@
  */
 import type { AnyBulkWriteOperation, ClientSession, Collection, MongoClient } from "mongodb";
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkTable } from "../limit/checks.ts";
+import { checkMethods, checkTable } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
@@ -75,10 +75,8 @@ const SAFE = { readPreference: "primary", writeConcern: { w: "majority" } } as c
  * reject with a `StoreError` if the database fails. Throws an `InputError` if an argument is wrong.
  */
 export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): AsyncStore {
-  const { db, startSession } = Object(client) as Partial<MongoClientLike>;
-  if (typeof db !== "function" || typeof startSession !== "function") {
-    throw new InputError("client", "a client of the driver mongodb: new MongoClient(url)", client, shownOf(client));
-  }
+  const expects = "a client of the driver mongodb: new MongoClient(url)";
+  checkMethods("client", client, ["db", "startSession"], expects, shownOf);
   checkTable("mongodb", options, OPTIONS);
   const { database, collection = "tidegate" } = options;
   const driver = client as MongoClient;

@@ -5,7 +5,7 @@
  */
 import { during } from "#workers";
 import { sha256 } from "../http/sha256.ts";
-import { checkTable, FLAG, STRING } from "../limit/checks.ts";
+import { checkMethods, checkTable, FLAG, STRING } from "../limit/checks.ts";
 import { decode, encode } from "../limit/codec.ts";
 import { combined } from "../limit/combined.ts";
 import type { Decision, State } from "../limit/decision.ts";
@@ -53,14 +53,8 @@ const OPTIONS = { prefix: STRING, approximate: FLAG };
  * `InputError` unless `approximate: true`; limits with `shards` always do. Throws an `InputError` if an argument is wrong.
  */
 export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions = {}): ApproximateStore {
-  if (typeof namespace !== "object" || namespace === null || typeof namespace.put !== "function") {
-    throw new InputError(
-      "namespace",
-      "a binding to a KV namespace, such as env.QUOTAS",
-      namespace,
-      showBinding(namespace, "kv_namespaces"),
-    );
-  }
+  const expects = "a binding to a KV namespace, such as env.QUOTAS";
+  checkMethods("namespace", namespace, ["put"], expects, showBinding("kv_namespaces"));
   checkTable("workersKv", options, OPTIONS);
   const { prefix = "tidegate:", approximate = false } = options;
   const states = new States(namespace, prefix);
