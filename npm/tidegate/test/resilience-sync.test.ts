@@ -1,8 +1,7 @@
 /** How a limiter handles a synchronous store that throws. */
 import { expect, test, vi } from "vitest";
 import { type Config, defineLimits, InputError, type OnStoreError } from "../src/index.ts";
-import type { Fast } from "../src/limiter/resilience.ts";
-import type { SyncStore } from "../src/stores/contract.ts";
+import type { Shortcuts, SyncStore } from "../src/stores/contract.ts";
 import { MemoryStore } from "../src/stores/memory.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: 1000, capacity: 10 } as const satisfies Config;
@@ -54,7 +53,7 @@ function repaired(isFast: boolean) {
     return run();
   };
   const decide: SyncStore["decide"] = (call, now) => unlessBroken(() => own.decide(call, now));
-  const decideFast: Fast["decideFast"] = (...given) => unlessBroken(() => own.decideFast(...given));
+  const decideFast: NonNullable<Shortcuts["decideFast"]> = (...given) => unlessBroken(() => own.decideFast(...given));
   const store = { ...failing(), decide, ...(isFast && { decideFast }) } as SyncStore;
   return { store, repair: () => (fails = false) };
 }

@@ -1,13 +1,13 @@
 /** Where a limiter puts a store that can fail behind its layers: resilience.ts, then lease/leases.ts. */
-import type { AsyncStore, Store } from "../stores/contract.ts";
+import type { AsyncStore, Shortcuts, Store } from "../stores/contract.ts";
 import { Leases } from "./lease/leases.ts";
 import { checkLease } from "./lease/options.ts";
-import { type Batching, type Fast, ResilientStore, type Settings } from "./resilience.ts";
+import { ResilientStore, type Settings } from "./resilience.ts";
 import { resilientSync } from "./resilience-sync.ts";
 
 /** A store that always decides, on leased tokens if it leases. */
 export interface Layered {
-  readonly store: Store & Partial<Batching & Fast>;
+  readonly store: Store & Shortcuts;
   readonly leases?: Leases;
 }
 

@@ -43,9 +43,8 @@ import type { Leases } from "./lease/leases.ts";
 import { configOf } from "../limit/evaluator.ts";
 import { callLimit, Limit } from "../limit/limit.ts";
 import type { Layered, layers as Layers } from "./layers.ts";
-import type { Batching, Fast, InMemory } from "./resilience.ts";
 import type { MemoryStore } from "../stores/memory.ts";
-import type { AsyncStore, Call, Op, Store } from "../stores/contract.ts";
+import type { AsyncStore, Call, Op, Shortcuts, Store } from "../stores/contract.ts";
 
 function limitsOf(configs: Readonly<Record<string, Config>>): ReadonlyMap<string, Limit> {
   const expected = "an object of limits by name";
@@ -98,8 +97,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   readonly names: readonly N[];
   readonly #limits: ReadonlyMap<string, Limit>;
   /** The store behind the layers that handle its failures, and leases. */
-  readonly #layered: Store & Partial<Batching>;
-  readonly #fast: Fast | undefined;
+  readonly #layered: Store & Shortcuts;
+  readonly #fast: Required<Pick<Shortcuts, "decideFast">> | undefined;
   readonly #leases: Leases | undefined;
   readonly #now: (() => number) | undefined;
 
@@ -109,7 +108,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     this.names = Object.freeze([...this.#limits.keys()] as N[]);
     this.store = settings.store;
     this.#now = settings.now;
-    const { inTransaction, cannotFail } = store as Partial<AsyncStore & InMemory>;
+    const { inTransaction, cannotFail } = store as Partial<AsyncStore> & Shortcuts;
     // A transaction fails or commits as a whole: its errors are the host's.
     const isBare = (store.sync ? cannotFail : inTransaction) === true;
     const { layers: own = layers } = store as { layers?: typeof Layers };
@@ -117,7 +116,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     this.#leases = layered.leases;
     if (this.#leases !== undefined) for (const limit of this.#limits.values()) refuseShards(limit);
     this.#layered = layered.store;
-    if ("decideFast" in layered.store) this.#fast = layered.store as Fast;
+    if ("decideFast" in layered.store) this.#fast = layered.store as Required<Shortcuts>;
     // Methods are bound, so that they also work when passed on, through a proxy, or inherited, where private fields
     // are absent.
     for (const name of Object.getOwnPropertyNames(Limiter.prototype) as "limit"[]) {

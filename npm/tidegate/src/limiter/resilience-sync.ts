@@ -5,18 +5,18 @@
 import { RESERVE } from "../engine/generated/wire.ts";
 import { isInputError } from "../limit/errors.ts";
 import { opOf } from "../limit/evaluator.ts";
-import type { Call, SyncStore } from "../stores/contract.ts";
+import type { Call, Shortcuts, SyncStore } from "../stores/contract.ts";
 import { Fallback } from "./fallback.ts";
 import { Outages } from "./outages.ts";
-import type { Batching, Fast, Settings } from "./resilience.ts";
+import type { Settings } from "./resilience.ts";
 
 /** The only node of a synchronous store. */
 const NODE = "";
 
 export function resilientSync(
-  store: SyncStore & Partial<Fast & Batching>,
+  store: SyncStore & Shortcuts,
   settings: Omit<Settings, "timeout">,
-): SyncStore & Partial<Fast & Batching> {
+): SyncStore & Shortcuts {
   const fallback = new Fallback(settings.onStoreError, settings.denied);
   const outages = new Outages(store.name, settings.log);
 
@@ -38,7 +38,7 @@ export function resilientSync(
     }
   }
 
-  const guarded: SyncStore & Partial<Fast & Batching> = {
+  const guarded: SyncStore & Shortcuts = {
     name: store.name,
     sync: true,
     decide: (call, now) =>
@@ -60,7 +60,7 @@ export function resilientSync(
     // Not by `attempt`: two closures per decision.
     guarded.decideFast = (limit, key, count, flags, now) => {
       try {
-        const decision = (store as Fast).decideFast(limit, key, count, flags, now);
+        const decision = (store as Required<Shortcuts>).decideFast(limit, key, count, flags, now);
         outages.succeeded(NODE);
         return decision;
       } catch (error) {
@@ -74,7 +74,7 @@ export function resilientSync(
     guarded.decideMany = (limit, keys, count, now) =>
       attempt(
         [{ limit }],
-        () => (store as Batching).decideMany(limit, keys, count, now),
+        () => (store as Required<Shortcuts>).decideMany(limit, keys, count, now),
         (cause) => keys.map((key) => fallback.one({ op: "take", limit, key, count, reserve: false }, now, cause)),
       );
   }

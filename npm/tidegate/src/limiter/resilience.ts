@@ -40,19 +40,6 @@ export interface Settings {
   readonly denied?: string;
 }
 
-/** A store of this package that decides on many keys in one call. */
-export interface Batching {
-  decideMany(limit: Limit, keys: readonly string[], count: number, now: number | undefined): Decision[];
-}
-/** A store of this package that decides without an object for the call. */
-export interface Fast {
-  decideFast(limit: Limit, key: string | undefined, count: number, flags: number, now: number): Decision;
-}
-/** A store that cannot fail: its only errors are mistakes in calls. */
-export interface InMemory {
-  readonly cannotFail: true;
-}
-
 /** ms from the first call that waits for the client to connect. */
 const LONGEST_CONNECT = 2000;
 

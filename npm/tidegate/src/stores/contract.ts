@@ -63,6 +63,15 @@ interface StoreOf<Async extends boolean> {
 
 /** A store that returns decisions synchronously. */
 export interface SyncStore extends StoreOf<false> {}
+/** What synchronous stores of this package may have besides. */
+export interface Shortcuts {
+  /** Decides without an object for the call; `flags` are its operation and `reserve`. */
+  decideFast?(limit: Limit, key: string | undefined, count: number, flags: number, now: number): Decision;
+  /** Decides on many keys in one call. */
+  decideMany?(limit: Limit, keys: readonly string[], count: number, now: number | undefined): Decision[];
+  /** Its only errors are mistakes in calls. */
+  readonly cannotFail?: boolean;
+}
 /** A store that returns promises. */
 export interface AsyncStore extends StoreOf<true> {
   /**
