@@ -164,7 +164,7 @@ export const CALLERS = [
   one("client/slots.ts", "close(found, spare) ? spare : ", "", client("cost")),
   one("client/slots.ts", "      if (close(last.left - count, last.left)) break;\n", "", client("cost")),
   one(
-    "client/queue.ts",
+    "client/queues.ts",
     "      this.#queues.delete(key);\n",
     "      if (queue.isIdle) this.#queues.delete(key);\n",
     client("cost"),

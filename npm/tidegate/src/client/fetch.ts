@@ -7,7 +7,7 @@ import { systemClock } from "./clock.ts";
 import { checkFetchOptions, type FetchOptions, type Init, type Input } from "./fetch-options.ts";
 import { copyOf, type Facts, factsOf, hasOnlyKnown, isIdempotent, requestKeyOf } from "./fetch-request.ts";
 import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf } from "./options.ts";
-import { Queues } from "./queue.ts";
+import { Queues } from "./queues.ts";
 import { readRateLimit, type ServerLimits } from "./rate-limit-fields.ts";
 import { ServerPace } from "./server-pace.ts";
 import { sourcesOf } from "./source.ts";

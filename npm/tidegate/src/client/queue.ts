@@ -1,4 +1,7 @@
-/** The queue of one key: waiting.ts orders its calls, reserve.ts takes tokens ahead for them. */
+/**
+ * The queue of one key. Its calls run in order, each when its tokens are due: waiting.ts has the order, reserve.ts the
+ * tokens that are reserved for them.
+ */
 import { throwIfAborted } from "../limit/abort.ts";
 import { isPromise } from "../limit/realms.ts";
 import type { Decision } from "../limit/decision.ts";
@@ -43,9 +46,11 @@ export type Places = Pick<Semaphore, "tryAcquire" | "release" | "whenFree">;
 
 export interface QueueParts {
   readonly clock: Clock;
+  /** Where the tokens of calls come from; without one they need none. */
   readonly source?: Source | undefined;
   readonly semaphore?: Places | undefined;
   readonly pace?: Pace | undefined;
+  /** Most calls that wait. */
   readonly maxQueued: number;
 }
 
@@ -55,7 +60,7 @@ export interface CallSettings {
   readonly signal?: AbortSignal | undefined;
   /** Epoch ms after which the call is not to run. */
   readonly notAfter: number;
-  /** For a retry, the number of its call, which was accepted before: a queue that is full or drained takes it. */
+  /** For a retry, the number of its call. It was accepted before, so a queue that is full or drained takes it. */
   readonly retryOf?: number | undefined;
 }
 
@@ -65,7 +70,7 @@ interface QueuedCall extends CallSettings, Waiting {
   reject(reason: unknown): void;
 }
 
-/** Calls of one limit and key: each runs when its tokens are due, in order. At most one timer, for the next call. */
+/** Calls of one limit and key. There is at most one timer, for the next call. */
 export class Queue<Parts extends QueueParts = QueueParts> {
   readonly parts: Parts;
   readonly #waiting: WaitingCalls<QueuedCall> = new WaitingCalls();
@@ -89,7 +94,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
   get running(): number {
     return this.#running;
   }
-  /** Whether no call waits or runs, and the tokens of those that left are back. */
+  /** Whether no call waits or runs, and the tokens of those that were given up are returned. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && this.#running === 0 && this.#reserve?.isSettled !== false;
   }
@@ -211,27 +216,30 @@ export class Queue<Parts extends QueueParts = QueueParts> {
     return true;
   }
 
-  /** The source decided on the tokens that this call reserved; the call may have waited for that. */
+  /** The source has decided on the tokens for this call. `waited`: the call has waited for that. */
   #decided(call: QueuedCall, decision: Decision | undefined, waited: boolean): void {
     if (decision?.ok === false) {
       const isOutage = decision.degraded === true && decision.cause !== undefined;
       this.#refuse(call, isOutage ? decision.cause : new RateLimitError(this.parts.source?.name ?? "", decision));
       return;
     }
-    // Others may still overtake it: whether it is late then is known when it is the first.
+    // If others overtake it afterwards, that is checked when it is the first.
     if (call.notAfter < Infinity) {
       const { clock, pace } = this.parts;
       const now = clock.now();
       const at = Math.max(this.#reserve?.end(this.#waiting.tokensBehind(call)) ?? now, pace?.at(now) ?? now);
-      // The clock may have moved on since the call was made.
+      // One that can run immediately is in time, even if the clock has moved on since it was made.
       if (waited || at > now) this.#isLate(call, at);
     }
-    // A call that left while its tokens were being reserved could not return them then.
+    // If a call was given up while its tokens were being reserved, they can be returned only now.
     this.#reserve?.giveBack();
     this.pump();
   }
 
-  /** Rejects the call whose reservation failed; if it has left, the newest calls, as far as others use its tokens. */
+  /**
+   * Rejects the call whose reservation failed. If it was given up before, other calls count on its tokens: then the newest
+   * calls are rejected, until the rest have enough.
+   */
   #refuse(call: QueuedCall, error: unknown): void {
     this.#giveUp([call], error);
     while ((this.#reserve as Reserve).spare < 0 && this.#waiting.length > 0) {
@@ -267,75 +275,5 @@ export class Queue<Parts extends QueueParts = QueueParts> {
       call.reject(reason);
     }
     this.#reserve?.giveBack();
-  }
-}
-
-/** Idle queues that are kept: they hold a server's limits and spare tokens. */
-const KEPT = 1000;
-
-export class Queues<Parts extends QueueParts = QueueParts> {
-  readonly #make: (key: string | undefined) => Parts;
-  readonly #queues: Map<string | undefined, Queue<Parts>> = new Map();
-  #closed = false;
-
-  constructor(make: (key: string | undefined) => Parts) {
-    this.#make = make;
-  }
-
-  get(key: string | undefined): Queue<Parts> {
-    let queue = this.#queues.get(key);
-    if (queue === undefined) {
-      this.#evict();
-      queue = new Queue(this.#make(key));
-      if (this.#closed) void queue.drain();
-      this.#queues.set(key, queue);
-    }
-    return queue;
-  }
-
-  /** Adds to a function what it shows of its queues. */
-  shownBy<F extends (...args: never[]) => unknown>(
-    fn: F,
-  ): F & { readonly queued: number; readonly running: number; idle(): Promise<void>; drain(): Promise<void> } {
-    const methods = Object.assign(fn, { idle: () => this.#idle(), drain: () => this.#drain() });
-    return Object.defineProperties(methods, {
-      queued: { get: () => this.#sum("queued") },
-      running: { get: () => this.#sum("running") },
-    }) as ReturnType<Queues["shownBy"]> & F;
-  }
-
-  clear(reason: unknown): void {
-    for (const queue of this.#queues.values()) queue.clear(reason);
-  }
-
-  async #idle(): Promise<void> {
-    // A queue that was idle may have got a call from one that was not.
-    while ([...this.#queues.values()].some((queue) => !queue.isIdle)) {
-      await Promise.all([...this.#queues.values()].map((queue) => queue.idle()));
-    }
-  }
-
-  #drain(): Promise<void> {
-    this.#closed = true;
-    for (const queue of this.#queues.values()) void queue.drain();
-    return this.#idle();
-  }
-
-  /** Drops the oldest idle queues, a few per call. */
-  #evict(): void {
-    if (this.#queues.size < KEPT) return;
-    let visited = 0;
-    for (const [key, queue] of this.#queues) {
-      this.#queues.delete(key);
-      // As the newest: else all visits would be to the same queues, if these have calls that do not end.
-      if (!queue.isIdle) this.#queues.set(key, queue);
-      if (++visited === 10) return;
-    }
-  }
-
-  #sum(of: "queued" | "running"): number {
-    let sum = 0;
-    for (const queue of this.#queues.values()) sum += queue[of];
-    return sum;
   }
 }

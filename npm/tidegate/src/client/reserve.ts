@@ -1,4 +1,4 @@
-/** The tokens that a queue has reserved: when the next call may run. */
+/** The tokens that a queue has reserved for its calls, and when the next call may run. */
 import { algebra } from "../engine/algebra.ts";
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import { isPromise } from "../limit/realms.ts";
@@ -7,13 +7,13 @@ import type { Decision, State } from "../limit/decision.ts";
 import { Evaluator } from "../limit/evaluator.ts";
 import type { Value } from "../limiter/options.ts";
 import type { Clock } from "./clock.ts";
-import { configOf, Slots } from "./slots.ts";
+import { configOfDecision, Slots } from "./slots.ts";
 import type { Source } from "./source.ts";
 
 /** The share of a later decision's delay that counts as clock drift; the rest is network delay. */
 const DRIFT = 1 / 64;
 
-/** The tokens that one queue has reserved. Its instants are of the limiter's clock inside, of this clock outside. */
+/** The reserved tokens of one queue. It stores times of the limiter's clock, and takes and returns those of this clock. */
 export class Reserve {
   readonly #source: Source;
   readonly #clock: Clock;
@@ -43,13 +43,16 @@ export class Reserve {
     return this.#giving === undefined && this.#requests === 0;
   }
 
-  /** Tokens that no queued call needs; below 0, what was neither reserved nor requested. 0 within the rounding of sums of fractions. */
+  /**
+   * Reserved and requested tokens that no queued call needs; if it is negative, how many are still to be requested. 0 if it is
+   * only what the rounding of fractions leaves.
+   */
   get spare(): number {
     const spare = this.#slots.tokens + this.#requested - this.#owed;
     return Math.abs(spare) <= 1e-9 * Math.max(1, this.#slots.tokens) ? 0 : spare;
   }
 
-  /** Reserves what the queued calls need beyond what is reserved, at most `count`; `undefined` if they need nothing. */
+  /** Requests the tokens that are missing for the queued calls, at most `count`; `undefined` if none are. */
   take(count: number): Decision | undefined | Promise<Decision | undefined> {
     if (this.#giving !== undefined) return this.#giving.then(() => this.take(count));
     const sent = this.#clock.now();
@@ -77,7 +80,7 @@ export class Reserve {
     );
   }
 
-  /** `sent`: when the request was made, on this clock. */
+  /** Adds the tokens of a grant. `sent`: when the request was made, on this clock. */
   #add(decision: Decision, count: number, sent: number): Decision {
     if (!decision.ok) return decision;
     const isOwn = decision.degraded !== true;
@@ -94,13 +97,13 @@ export class Reserve {
       // It was made after the request was sent: less than that is from before one of the clocks was set.
       this.#offset = offset <= known ? offset : Math.max(known + (offset - known) * DRIFT, sent - decision.now);
     }
-    this.#meter ??= new Meter(configOf(decision));
+    this.#meter ??= new Meter(configOfDecision(decision));
     // What took a failed store's place is not of its clock, and a local limit has another rate and state.
     this.#slots.add(decision, count, isOwn ? 0 : now - (this.#offset ?? 0) - decision.now);
     return decision;
   }
 
-  /** The queued calls need `count` tokens more; fewer if it is negative. */
+  /** Adds `count` to the tokens that the queued calls need; it may be negative. */
   owe(count: number): void {
     this.#owed += count;
   }
@@ -114,7 +117,7 @@ export class Reserve {
     return (due > limiterNow ? due : (this.#meter?.at(count, limiterNow) ?? limiterNow)) + offset;
   }
 
-  /** Epoch ms, on this clock, before which a call does not run if those behind it need `behind` tokens. */
+  /** The earliest time of a call, epoch ms on this clock, if the calls behind it need `behind` tokens. */
   end(behind: number): number {
     return this.#slots.end(this.#owed - behind) + (this.#offset ?? 0);
   }
@@ -126,8 +129,8 @@ export class Reserve {
   }
 
   /**
-   * Returns the tokens that no call needs, as far as they are the latest that anyone reserved: later reservations have
-   * their times already. What cannot be returned serves the next calls of this queue.
+   * Returns the tokens that no call needs. Those before another client's reservation cannot be returned, because its time is
+   * fixed already: they serve the next calls of this queue.
    */
   giveBack(): void {
     this.#givesMore = this.#giving !== undefined;
@@ -171,9 +174,9 @@ export class Reserve {
 }
 
 /**
- * Meters the calls that ran. While calls cannot run (a blocked event loop, no free place), reserved tokens fall due; the
- * meter keeps them from all being used together, as a full limit would have lost them. It allows the capacity and one
- * call, so that a late timer costs no rate.
+ * Bounds how many calls run together after a pause. While calls cannot run (a blocked event loop, no free place), more and more
+ * reserved tokens fall due; a limit that is full would have lost them. The meter is such a limit, of the capacity and one call:
+ * one call more, so that a late timer costs no rate.
  */
 class Meter {
   readonly #config: Config;

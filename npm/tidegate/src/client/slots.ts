@@ -18,7 +18,7 @@ interface Slot {
 const close = (a: number, b: number): boolean => Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
 
 /** The decision's policy as a config without `maxReserved`; any window start defines its grid. */
-export function configOf({ policy, ts }: Decision): Config {
+export function configOfDecision({ policy, ts }: Decision): Config {
   const { kind, rate, period, capacity } = policy;
   return kind === "token bucket" ? { kind, rate, period, capacity } : { kind, rate, period, capacity, start: ts };
 }
@@ -43,7 +43,8 @@ export class Slots {
   add(decision: Decision, count: number, ahead: number): void {
     const { value, ts, now, retryAt = now, policy, degraded } = decision;
     const isOwn = degraded !== true;
-    if (isOwn && (this.#config === undefined || policy.kind === "fixed window")) this.#config = configOf(decision);
+    if (isOwn && (this.#config === undefined || policy.kind === "fixed window"))
+      this.#config = configOfDecision(decision);
     // One shard's state does not determine the others'.
     const state = isOwn && policy.shards === 1 ? { value, ts } : undefined;
     this.#slots.push({ count, left: count, at: retryAt + ahead, state });

@@ -1,4 +1,4 @@
-/** Functions that wait for their tokens. source.ts is where these come from, queue.ts runs the calls in order. */
+/** Functions that wait for their tokens: source.ts is where the tokens come from, queue.ts runs the calls in order. */
 import { abortError } from "../limit/abort.ts";
 import { check, FUNCTION, msOf, SIGNAL, STRING } from "../limit/checks.ts";
 import { TOKENS } from "../limit/tokens.ts";
@@ -15,7 +15,7 @@ import {
   type ThrottleOptions,
   type TurnOptions,
 } from "./options.ts";
-import { Queues } from "./queue.ts";
+import { Queues } from "./queues.ts";
 import type { Semaphore } from "./semaphore.ts";
 import { type ConfigOrLimit, type Source, sourcesOf } from "./source.ts";
 

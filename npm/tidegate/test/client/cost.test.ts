@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { throttle } from "../../src/client/index.ts";
-import { Queues } from "../../src/client/queue.ts";
+import { Queues } from "../../src/client/queues.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { Evaluator } from "../../src/limit/evaluator.ts";
 import { fakeClock } from "../../src/testing/index.ts";
