@@ -43,5 +43,16 @@ export function afterWaiting(ms: number, then: () => void, unref = false, deadli
   return () => clearTimeout(timer);
 }
 
+/**
+ * Settles as `awaited` does. After `ms` it settles as `late`: a client may never answer what it sent to a dead server. The
+ * timer does not keep the process alive. `deadline`: as of {@link afterWaiting}.
+ */
+export function within<T>(ms: number, awaited: PromiseLike<T>, late: () => T, deadline?: { at: number }): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = afterWaiting(Math.max(ms, 0), () => resolve(Promise.resolve().then(late)), true, deadline);
+    void awaited.then(resolve, reject).then(cancel);
+  });
+}
+
 /** The timer does not keep the process alive, if the host supports that. */
 export const unreferenced = (timer: object): void => (timer as { unref?: () => void }).unref?.();

@@ -4,7 +4,7 @@
  */
 import type { Deadline } from "./contract.ts";
 import { KeyError } from "./failure.ts";
-import { afterWaiting, overdueTimers, monotonicNow } from "../limit/monotonic.ts";
+import { overdueTimers, monotonicNow, within } from "../limit/monotonic.ts";
 
 export class KeyedQueue {
   readonly #last = new Map<string, Entry>();
@@ -76,17 +76,6 @@ async function runAfter<T>(before: Set<Entry>, body: () => Promise<T>, deadline:
 /** Resolves when the call has ended, or at its deadline. */
 function over({ ended, deadline }: Entry): Promise<void> {
   return deadline === undefined ? ended : within(deadline.at - monotonicNow(), ended, ignore);
-}
-
-/**
- * Settles as `awaited` does. After `ms` it settles as `late`: a client may never answer what it sent to a dead server.
- * `deadline`: as of `afterWaiting`.
- */
-export function within<T>(ms: number, awaited: PromiseLike<T>, late: () => T, deadline?: { at: number }): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const cancel = afterWaiting(Math.max(ms, 0), () => resolve(Promise.resolve().then(late)), true, deadline);
-    void awaited.then(resolve, reject).then(cancel);
-  });
 }
 
 const byHandle = new WeakMap<object, KeyedQueue>();

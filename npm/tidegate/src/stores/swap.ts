@@ -5,7 +5,7 @@
  * writes once.
  */
 import { messageOf, readable } from "../limit/errors.ts";
-import { overdueTimers } from "../limit/monotonic.ts";
+import { overdueTimers, within } from "../limit/monotonic.ts";
 import type { AsyncStore } from "./contract.ts";
 import { idsOf, KeyError } from "./failure.ts";
 import { type Run, storeOf } from "./steps.ts";
@@ -14,7 +14,7 @@ import { Batches } from "./swap/batches.ts";
 import type { Swappable } from "./swap/database.ts";
 import { RoundTrips, type RoundTripsByKind } from "./swap/round-trips.ts";
 import { firstDeadline, inTime, type Until, type Waiting } from "./swap/waiting.ts";
-import { LITTLE_TIME, NOT_SENT, whyLate, within } from "./keyed-queue.ts";
+import { LITTLE_TIME, NOT_SENT, whyLate } from "./keyed-queue.ts";
 
 const STEP_TIMEOUT = 10_000;
 /**

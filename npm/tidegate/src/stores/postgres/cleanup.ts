@@ -3,7 +3,7 @@ import { MAX_NOW_MS } from "../../engine/generated/bounds.ts";
 import { numberError } from "../../limit/config.ts";
 import { ANY, checkTable, integerFrom } from "../../limit/checks.ts";
 import { LONGEST_TIMER } from "../../limit/duration.ts";
-import { within } from "../keyed-queue.ts";
+import { within } from "../../limit/monotonic.ts";
 import { type Send, statement } from "./client.ts";
 import { faultOf } from "./fault.ts";
 import { byteaOf } from "./statements.ts";

@@ -1,6 +1,6 @@
 /** PostgreSQL clients, ORMs too, by shape: each sends one statement and returns its one text. */
 import { hide, InputError, show, showInstead } from "../../limit/errors.ts";
-import { within } from "../keyed-queue.ts";
+import { within } from "../../limit/monotonic.ts";
 
 /** pg's `Pool` and `Client` (Neon's too), PGlite, or anything else with `query(text, values)`. */
 export interface QueryClient {
