@@ -26,45 +26,45 @@ export interface QueueOptions {
 /** ms that a statement of several keys waits for a lock, at most, and the part of the time left that it waits. */
 export const LOCK_WAIT = 20;
 const LOCK_PART = 1 / 4;
-/** The session's own limit on a statement, `statement_timeout`, which may end before the wait for a lock does. */
+/** The session's own limit on a statement, `statement_timeout`, ended it, perhaps while it waited for a lock. */
 const STATEMENT_TIMEOUT = "57014";
 /** ms that a reply may take to come back. */
 const ROUND_TRIP = 5;
 /**
- * ms before its deadline from which no request is sent. No timer could withdraw it from the client, which has no connection
- * free, before the limiter has answered.
+ * A request with fewer ms left is not sent. If the client has no connection free, no timer could withdraw it before the limiter
+ * answers its caller.
  */
 const LEAST_REST = 3;
 
-/** Of any number of requests, as all that wait for locked rows are: those of a statement are at most its batch. */
+/** Not by `Math.max(…)`: all that wait for locked rows may be more than a function takes arguments. */
 const lastDeadline = (requests: readonly PendingRequest[]): number =>
   requests.reduce((last, { deadline }) => Math.max(last, deadline), -Infinity);
 
-/** ms before its deadline from which a request is not sent if its statement has to wait for a lock. */
+/** A request with fewer ms left is not sent if its statement has to wait for a lock. */
 function marginOf(requests: readonly PendingRequest[]): number {
   const rest = lastDeadline(requests) - performance.now();
   return Math.max(ROUND_TRIP, Math.min(LOCK_WAIT + ROUND_TRIP, rest / 2));
 }
 
-/** Takes the requests on these locked rows, to send them apart; returns the others. */
+/** Moves the requests on these locked rows to those that are sent apart; returns the others. */
 type Separate = (requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown) => PendingRequest[];
 
 /**
- * How calls are carried out: by a function, in one statement. After a serialization failure: by a procedure, in transactions
- * at READ COMMITTED, which wait and do not fail. If that does not work here: by the function only.
+ * How calls are executed: by a function, in one statement. After a serialization failure by a procedure, in transactions at
+ * READ COMMITTED, which wait instead. If procedures do not work here: by the function only.
  */
 type Way = "function" | "procedure" | "function only";
 
-/** A batch on its way: what is left of it, how it is sent next, and what its statements have found. */
+/** A batch between two statements: the requests that are left, and how they are sent next. */
 interface Course {
-  /** ms that its statement waits for a lock, if its rows are locked, or the table seems to be: else a short time. */
+  /** ms that its statement waits for a lock if its rows are locked, or the table seems to be; `undefined`: a short time. */
   readonly lock: number | undefined;
   readonly requests: PendingRequest[];
   /** Statements that were sent for it. */
   readonly tries: number;
-  /** A statement was undone at the deadline of its first request: those after it end at that of the last one. */
+  /** Whether a statement was undone at the deadline of its first request. Later ones are undone at that of the last request. */
   readonly late: boolean;
-  /** The session's own limit has ended a statement. */
+  /** Whether the session's own limit has ended a statement. */
   readonly timedOut: boolean;
 }
 
@@ -140,7 +140,7 @@ export class Executor {
       return course;
     }
     const isTimeout = fault.code === STATEMENT_TIMEOUT;
-    // A second time without a locked row, the server is too slow for the session's limit.
+    // If that happens again and no row was locked, the server is too slow for the session's limit.
     const undone = isTimeout && !course.timedOut ? "lock" : fault.undone;
     if (undone === undefined || transaction) return this.#failed(course, fault, error);
     for (const pending of course.requests) pending.answered();
@@ -169,7 +169,7 @@ export class Executor {
     return { ...course, lock: undefined, requests: this.#separate(requests, ids, error) };
   }
 
-  /** After concurrent transactions: the procedure if that may help, or a pause. `undefined`: no time is left. */
+  /** After a conflict with other transactions: tries the procedure if that may help, or pauses. `undefined`: no time is left. */
   async #outlast(course: Course, { undone, code }: Fault, error: unknown): Promise<Course | undefined> {
     const { requests, tries } = course;
     const reason = `concurrent transactions undid it until its deadline (${code})`;

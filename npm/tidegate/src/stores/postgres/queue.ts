@@ -1,12 +1,12 @@
 /**
- * The requests that wait for a statement. One leaves immediately if fewer statements are out than may be. Those made
- * meanwhile, or in the same turn of the event loop, leave together in the next. Requests on a row that another
- * transaction has locked leave in their own statements, which are never all of those that may be out.
+ * The requests that wait for a statement. A request is sent immediately if fewer statements are out than may be. Those made
+ * meanwhile, or in the same turn of the event loop, are sent together in the next. Requests on a row that another transaction
+ * has locked are sent in statements of their own, one at a time, so that the others hardly wait for the lock.
  */
 import { Executor, LOCK_WAIT, type QueueOptions } from "./executor.ts";
 import { overdue, type PendingRequest, stillWaiting } from "./request.ts";
 
-/** Up to this many leave together, even if another statement could be sent. */
+/** Up to this many are sent together, even if another statement could be sent. */
 const LEAST_SHARE = 64;
 /** ms that a statement waits for a lock if other requests have to wait for it. */
 const SHORT_LOCK_WAIT = 5;
@@ -26,17 +26,17 @@ export class Queue {
   readonly #executor: Executor;
   readonly #locked = new LockedRows();
   /**
-   * The requests that wait, each list in their order: those on rows that count as locked, also behind one, and the others.
-   * A request changes lists when a statement finds its row locked, and when the row counts as free again.
+   * The requests that wait, in their order: those on rows that count as locked (reads only behind a write), and the others. A
+   * request changes lists when a statement finds its row locked, and when the row counts as free again.
    */
   #onLocked: PendingRequest[] = [];
   #waiting: PendingRequest[] = [];
-  /** How many statements are out, and how many requests are in those that are not on locked rows: no other waits for these. */
+  /** How many statements are out, and how many requests are in those that are not on locked rows. */
   #statements = 0;
   #requests = 0;
-  /** The rows of these: other requests on them wait, so that they are decided in order. */
+  /** The rows of statements that are out: other requests on them wait, so that they are decided in order. */
   readonly #busy = new Set<string>();
-  /** Whether those on locked rows have a statement out, or pause as it could be of none. */
+  /** Whether a statement on locked rows is out, or pauses because none of its requests could be sent. */
   #isTrying = false;
   /** Whether the last statement of all was on locked rows. */
   #wasOnLocked = false;
@@ -99,7 +99,7 @@ export class Queue {
     }
   }
 
-  /** Takes the requests of a statement that are on these locked rows, and those that wait behind them; returns the others. */
+  /** Moves the requests of a statement that are on these locked rows, and those that wait behind them; returns the others. */
   #separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[] {
     if (ids.size === 0) return [...requests];
     for (const id of ids) this.#locked.noteLocked(id, cause);
@@ -110,7 +110,7 @@ export class Queue {
     return others;
   }
 
-  /** Takes a request on a locked row. `false`: it can leave with others, as a read with no request before it. */
+  /** Adds a request to those on locked rows. `false`: it can be sent with the others, as can a read with no write before it. */
   #takeLocked(pending: PendingRequest): boolean {
     const { ids, reads } = pending;
     const id = ids.find((id) => this.#locked.rows.has(id));
@@ -136,7 +136,7 @@ export class Queue {
   async #tryLocked(ready: readonly PendingRequest[]): Promise<void> {
     this.#isTrying = true;
     const begun = performance.now();
-    // Also if nothing is sent to select them: no other statement leaves in its place.
+    // Counted also if nothing is sent to select them: no other statement may take its place.
     this.#statements++;
     const next = await this.#selectLocked(ready);
     this.#statements--;
@@ -209,7 +209,7 @@ class LockedRows {
   }
 }
 
-/** The requests of one statement, and those that remain in the queue, both in their order. */
+/** The requests of one statement, and those that still wait, both in their order. */
 interface Selection {
   readonly batch: PendingRequest[];
   readonly left: PendingRequest[];
@@ -217,7 +217,7 @@ interface Selection {
 
 /**
  * Selects up to `most` requests that all read or all write, by one clock. It skips requests on rows of a statement that is
- * out (`busy`) or of an earlier request that waits. `undefined`: none can leave.
+ * out (`busy`) or of an earlier request that waits. `undefined`: none can be sent.
  */
 function select(waiting: readonly PendingRequest[], most: number, busy: ReadonlySet<string>): Selection | undefined {
   const skipped = new Set<string>();
