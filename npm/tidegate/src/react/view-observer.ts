@@ -4,7 +4,7 @@ import type { RemoteLimits, ServerState } from "./remote.ts";
 import { nextChange, type Shown, type View, viewAt } from "./view.ts";
 
 /** A component's limit and request. */
-export interface Watched extends Shown {
+interface Watched extends Shown {
   readonly from: RemoteLimits;
   readonly name: string;
   readonly initial: ServerState | undefined;

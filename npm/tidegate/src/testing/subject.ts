@@ -35,7 +35,7 @@ export interface Subject<N extends string> extends Pick<Limiter<N, AsyncStore>, 
 }
 
 /** Overwrites what is stored under an identity (`name:key`). */
-export type Corrupt = (identity: string) => unknown;
+type Corrupt = (identity: string) => unknown;
 
 /** What each test has: a store, its own clock, and limits on both. */
 export interface Stage {
