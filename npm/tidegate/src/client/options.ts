@@ -79,7 +79,7 @@ const OPTIONS = {
 };
 const TURN = { count: TOKENS, priority: PRIORITY, key: STRING, signal: SIGNAL, maxWait: SHARED.maxWait };
 
-export const checkOptions = (options: unknown): void => checkTable("throttle", options, OPTIONS);
+export const checkThrottleOptions = (options: unknown): void => checkTable("throttle", options, OPTIONS);
 export const checkTurn = (options: unknown): void => checkTable("with", options, TURN);
 
 export const semaphoreOf = (concurrency: number | Semaphore | undefined): Semaphore | undefined =>

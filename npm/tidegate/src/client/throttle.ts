@@ -5,7 +5,7 @@ import { TOKENS } from "../limit/tokens.ts";
 import { systemClock } from "./clock.ts";
 import {
   type ArgumentsOf,
-  checkOptions,
+  checkThrottleOptions,
   checkTurn,
   DEFAULT_PRIORITY,
   DEFAULT_QUEUED,
@@ -91,7 +91,7 @@ function queued<T, A extends unknown[], R>(
   sourcesBy?: (now: () => number) => (key?: string) => Source,
 ): Throttled<T, A, R> {
   check("fn", fn, FUNCTION);
-  checkOptions(options);
+  checkThrottleOptions(options);
   const { clock = systemClock(), maxQueued = DEFAULT_QUEUED, count: countOf, priority: priorityOf } = options;
   // Read once, as it is checked once: the caller may change its object.
   const { key: keyOf, signal: signalOf, maxWait = Infinity, concurrency } = options;

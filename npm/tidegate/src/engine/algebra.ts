@@ -44,20 +44,20 @@ export const doublesAt = ({ memory }: Memory, at: number, count: number): Float6
 const key = (what: string): symbol => Symbol.for(`tidegate ${what} ${VERSION}`);
 
 /** The value that all copies of this version have in this thread, made by the first caller. */
-export function shared<T>(what: string, make: () => T): T {
+export function oncePerThread<T>(what: string, make: () => T): T {
   const realm: Record<symbol, T | undefined> = globalThis;
   realm[key(what)] ??= make();
   return realm[key(what)] as T;
 }
 
-/** What {@link shared} has already, or this copy's own, which is not kept: a host that cannot load leaves the choice open. */
+/** What {@link oncePerThread} has already, or this copy's own, which is not kept: a host that cannot load leaves the choice open. */
 export const chosen = <T>(what: string, own: T): T => (globalThis as Record<symbol, T | undefined>)[key(what)] ?? own;
 
 let loaded: Algebra | undefined;
 
 /** The algebra of this thread, loaded by the first call. */
 export function algebra(): Algebra {
-  loaded ??= shared(
+  loaded ??= oncePerThread(
     "algebra",
     chosen("algebra by", () => new Algebra(loadAlgebra)),
   );

@@ -1,6 +1,6 @@
 /** The module with the algebra of leases and shards. */
 import { loadDistributed } from "#engine-host";
-import { Algebra, chosen, shared } from "./algebra.ts";
+import { Algebra, chosen, oncePerThread } from "./algebra.ts";
 import type { DistributedExports } from "./exports.ts";
 
 let loaded: Algebra<DistributedExports> | undefined;
@@ -10,7 +10,7 @@ let loaded: Algebra<DistributedExports> | undefined;
  * memory does not download it.
  */
 export function distributed(): Algebra<DistributedExports> {
-  loaded ??= shared(
+  loaded ??= oncePerThread(
     "distributed",
     chosen("distributed by", () => new Algebra<DistributedExports>(loadDistributed)),
   );

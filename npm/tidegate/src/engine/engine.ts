@@ -1,6 +1,6 @@
 /** The module with tables of keys, which memory uses. `#engine-host` names the file host-*.ts that loads its bytes. */
 import { load } from "#engine-host";
-import { Algebra, chosen, type Load, shared } from "./algebra.ts";
+import { Algebra, chosen, type Load, oncePerThread } from "./algebra.ts";
 import type { Exports, TableExports } from "./exports.ts";
 import { MAX_KEY_BYTES } from "./generated/bounds.ts";
 import { NO_KEY, SHORT_KEY_BYTES } from "./generated/wire.ts";
@@ -107,13 +107,13 @@ let loaded: Engine | undefined;
 
 /** The engine of this thread, loaded by the first call. */
 export function engine(): Engine {
-  loaded ??= shared("engine", () => new Engine(chosen("host", load)));
+  loaded ??= oncePerThread("engine", () => new Engine(chosen("host", load)));
   return loaded;
 }
 
 /** Replaces the host's way to load the engine, for all copies of the package. No effect after the engine was loaded. */
 export function loadBy(other: Load<Exports>): void {
-  shared("host", () => other);
-  shared("algebra by", () => engine);
-  shared("distributed by", () => engine);
+  oncePerThread("host", () => other);
+  oncePerThread("algebra by", () => engine);
+  oncePerThread("distributed by", () => engine);
 }
