@@ -13,6 +13,7 @@ export type Init = NonNullable<Parameters<typeof globalThis.fetch>[1]>;
 
 /** A retry that is about to wait. */
 export interface Retry {
+  /** Of the request. */
   readonly url: URL;
   /** The response's status. */
   readonly status: number;

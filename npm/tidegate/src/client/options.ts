@@ -46,10 +46,15 @@ export interface ThrottleOptions<A extends readonly unknown[] = readonly unknown
 
 /** Settings of one call, which override the function's. */
 export interface TurnOptions {
+  /** Tokens: 0 to 2^40. */
   count?: number | undefined;
+  /** Urgency: an integer from 0 to 9. */
   priority?: number | undefined;
+  /** The limit's key. */
   key?: string | undefined;
+  /** Aborts the call while it is queued. */
   signal?: AbortSignal | undefined;
+  /** Longest wait: ms, or a string such as `"30s"`. */
   maxWait?: Duration | undefined;
 }
 

@@ -59,13 +59,20 @@ export type Config = TokenBucketConfig | FixedWindowConfig;
 
 /** A limit, checked, with its defaults filled in. Frozen. */
 export interface Policy {
+  /** The limit's name. */
   readonly name: string;
   readonly kind: Config["kind"];
+  /** Tokens added per period. */
   readonly rate: number;
+  /** ms. */
   readonly period: number;
+  /** Most tokens that accumulate. */
   readonly capacity: number;
+  /** Most tokens that may be owed; absent if there is no bound. */
   readonly maxReserved?: number;
+  /** The offset of the window grid, ms; absent if it is derived from name and key. */
   readonly start?: Start;
+  /** Rows that share the limit. */
   readonly shards: number;
 }
 

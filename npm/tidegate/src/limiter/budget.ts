@@ -55,6 +55,7 @@ export interface Spending {
   readonly decided: AllDecision;
 }
 
+/** What became of the work: its value and what it used, or `ok: false` if it did not run. */
 export type Spent<T> =
   | { readonly ok: true; readonly value: T; readonly used: number; readonly decided: AllDecision }
   | { readonly ok: false; readonly decided: AllDecision };

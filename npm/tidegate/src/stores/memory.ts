@@ -53,6 +53,7 @@ export class MemoryStore implements SyncStore {
   readonly sync = true;
   /** The version of the package that made it. */
   readonly tidegate: string = VERSION;
+  /** Its only errors are mistakes in calls. */
   readonly cannotFail = true;
   readonly #engine: Engine = engine();
   readonly #maxKeys: number;

@@ -12,6 +12,7 @@ import { MAX_KEYS, type MemoryStats, MemoryStore } from "./memory.ts";
 /** State in the process's memory, in the addon: every worker thread that calls `shared()` has the same. */
 export class SharedStore extends AddonStore {
   readonly name = "shared";
+  /** Its only errors are mistakes in calls. */
   readonly cannotFail = true;
 
   constructor(addon: Addon, maxKeys: number) {
