@@ -3,7 +3,14 @@
  *
  * @module
  */
-export type { CommonConfig, Config, FixedWindowConfig, Policy, TokenBucketConfig } from "./limit/config.ts";
+export type {
+  CommonConfig,
+  Config,
+  FixedWindowConfig,
+  OnStoreError,
+  Policy,
+  TokenBucketConfig,
+} from "./limit/config.ts";
 export type { AllDecision, Decision, Reason, State } from "./limit/decision.ts";
 export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./limit/duration.ts";
 export {
@@ -35,4 +42,4 @@ export type {
 export type { Log } from "./limiter/outages.ts";
 export type { Resilience } from "./limiter/resilience.ts";
 export { type MemoryOptions, type MemoryStats, MemoryStore, memory } from "./stores/memory.ts";
-export type { AsyncStore, Call, OnStoreError, Op, Store, SyncStore } from "./stores/contract.ts";
+export type { AsyncStore, Call, Op, Store, SyncStore } from "./stores/contract.ts";

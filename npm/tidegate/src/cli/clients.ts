@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { StoreError } from "../limit/errors.ts";
 import type { PostgresClient, UnsafeClient } from "../stores/postgres.ts";
 import type { RedisLike } from "../stores/redis.ts";
-import { UsageError } from "./command.ts";
+import { UsageError } from "./usage.ts";
 import { inTime, PATIENCE } from "./in-time.ts";
 import { messagesOf } from "./messages.ts";
 import { type Clients, type Connection, masked } from "./store.ts";

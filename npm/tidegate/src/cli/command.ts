@@ -2,8 +2,6 @@
 import type { ParseArgsConfig } from "node:util";
 import { numberOf, UsageError } from "./usage.ts";
 
-export { UsageError } from "./usage.ts";
-
 /** Exit codes: success; mistakes in the input, or a store that failed; a wrong command line or an unreadable file. */
 export const EXIT = { fine: 0, found: 1, usage: 2 } as const;
 

@@ -5,8 +5,8 @@ import { InputError } from "../limit/errors.ts";
 import { examine } from "../policies/check.ts";
 import type { CheckedRule } from "../policies/document.ts";
 import { limitKeysOf } from "../policies/rule.ts";
-import { type Arguments, number, read, type Terminal, text, UsageError } from "./command.ts";
-import { durationOf } from "./usage.ts";
+import { type Arguments, number, read, type Terminal, text } from "./command.ts";
+import { durationOf, UsageError } from "./usage.ts";
 
 /** A limit; of a document's rule, the `limit_keys`, and whether it is in shadow mode. */
 export interface DescribedLimit {

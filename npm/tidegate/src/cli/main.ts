@@ -1,7 +1,7 @@
 /** The command line. Each command is a file in commands/. */
 import { parseArgs } from "node:util";
 import { isInputError, isStoreError } from "../limit/errors.ts";
-import { type Arguments, type Command, EXIT, type Terminal, UsageError } from "./command.ts";
+import { type Arguments, type Command, EXIT, type Terminal } from "./command.ts";
 import { messagesOf } from "./messages.ts";
 import { nearest } from "../limit/nearest.ts";
 import { check } from "./commands/check.ts";
@@ -10,7 +10,7 @@ import { migrate } from "./commands/migrate.ts";
 import { operations } from "./commands/operate.ts";
 import { replay, serve } from "./commands/packages.ts";
 import { top } from "./commands/top.ts";
-import { argumentError } from "./usage.ts";
+import { argumentError, UsageError } from "./usage.ts";
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [check, headers, migrate, ...operations, top, replay, serve];

@@ -1,8 +1,9 @@
 /** What a limiter decides instead of a store that failed. */
+import type { OnStoreError } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { combined } from "../limit/combined.ts";
 import { Limit } from "../limit/limit.ts";
-import type { Call, OnStoreError } from "../stores/contract.ts";
+import type { Call } from "../stores/contract.ts";
 import { MemoryStore } from "../stores/memory.ts";
 
 /** Keys of local limits. */

@@ -2,11 +2,12 @@
  * Makes a store with promises always decide: a deadline and a breaker for each call, and a decision without the store
  * if it fails.
  */
+import type { OnStoreError } from "../limit/config.ts";
 import type { Duration } from "../limit/duration.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
-import type { AsyncStore, Call, Deadline, OnStoreError, Op } from "../stores/contract.ts";
+import type { AsyncStore, Call, Deadline, Op } from "../stores/contract.ts";
 import { failure, idsOf, type Target } from "../stores/failure.ts";
 import { Fallback } from "./fallback.ts";
 import { type Admitted, type checkLog, type Log, Outages } from "./outages.ts";

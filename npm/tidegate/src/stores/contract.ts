@@ -8,7 +8,6 @@ import type { RateLimitError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { LeaseOptions } from "../limiter/lease/options.ts";
 
-export type { OnStoreError } from "../limit/config.ts";
 export type { Op, Operation } from "../limit/decision.ts";
 
 /** One call on one limit and key, checked. */

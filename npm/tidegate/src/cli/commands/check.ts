@@ -1,7 +1,8 @@
 import { SECOND } from "../../limit/duration.ts";
 import { examine } from "../../policies/check.ts";
 import type { CheckedRule, PolicyProblem } from "../../policies/document.ts";
-import { type Command, EXIT, flag, optionsOf, read, UsageError } from "../command.ts";
+import { type Command, EXIT, flag, optionsOf, read } from "../command.ts";
+import { UsageError } from "../usage.ts";
 
 const HELP = `Usage: tidegate check <file>... [--json]
 

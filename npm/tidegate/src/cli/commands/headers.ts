@@ -15,8 +15,8 @@ import {
   type Terminal,
   text,
   texts,
-  UsageError,
 } from "../command.ts";
+import { UsageError } from "../usage.ts";
 import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
 
 const FAMILIES: readonly HeaderFamily[] = ["draft-11", "draft-7", "draft-6", "x-ratelimit"];

@@ -1,7 +1,8 @@
 import type { PostgresClient } from "../../stores/postgres/client.ts";
 import { migrate as migrateDatabase, migration, VERSION } from "../../stores/postgres/migration.ts";
 import { clients } from "../clients.ts";
-import { type Command, EXIT, flag, optionsOf, type Terminal, text, UsageError } from "../command.ts";
+import { type Command, EXIT, flag, optionsOf, type Terminal, text } from "../command.ts";
+import { UsageError } from "../usage.ts";
 import { messagesOf } from "../messages.ts";
 import { type Connection, storeKind } from "../store.ts";
 

@@ -3,22 +3,12 @@ import { defineLimits, type Limiter, type Store } from "../../index.ts";
 import { InputError } from "../../limit/errors.ts";
 import { type KeyValues, keyOfValues } from "../../policies/target.ts";
 import { clients } from "../clients.ts";
-import {
-  type Arguments,
-  type Command,
-  EXIT,
-  flag,
-  number,
-  optionsOf,
-  type Terminal,
-  text,
-  UsageError,
-} from "../command.ts";
+import { type Arguments, type Command, EXIT, flag, number, optionsOf, type Terminal, text } from "../command.ts";
 import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
 import { PATIENCE } from "../in-time.ts";
 import { ofStore, readState, stateLines, type Target } from "../key-state.ts";
 import { folderOf, openStore, sharedStore } from "../store.ts";
-import { durationOf } from "../usage.ts";
+import { durationOf, UsageError } from "../usage.ts";
 
 type Name = "get" | "reset" | "give" | "charge" | "block" | "unblock";
 

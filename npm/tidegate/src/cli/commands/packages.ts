@@ -2,7 +2,8 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Command, type Terminal, UsageError } from "../command.ts";
+import type { Command, Terminal } from "../command.ts";
+import { UsageError } from "../usage.ts";
 
 /** The command line of a package: its exit code, or an error with the name of {@link UsageError} for the user's mistakes. */
 interface CommandLine {

@@ -7,17 +7,7 @@ import { LOOK } from "../../limit/evaluator.ts";
 import { Limit } from "../../limit/limit.ts";
 import { textOf } from "../../policies/key-text.ts";
 import { clients } from "../clients.ts";
-import {
-  type Arguments,
-  type Command,
-  EXIT,
-  flag,
-  number,
-  optionsOf,
-  type Terminal,
-  text,
-  UsageError,
-} from "../command.ts";
+import { type Arguments, type Command, EXIT, flag, number, optionsOf, type Terminal, text } from "../command.ts";
 import {
   type DescribedLimit,
   documentLimit,
@@ -31,7 +21,7 @@ import { at, ofStore, rounded, spanText, visible } from "../key-state.ts";
 import { messagesOf } from "../messages.ts";
 import { type OpenStore, openStore, sharedStore } from "../store.ts";
 import type { Pages } from "../stored-keys.ts";
-import { durationOf } from "../usage.ts";
+import { durationOf, UsageError } from "../usage.ts";
 
 const HELP = `Usage: tidegate top [<limit>] --store <url> --policy <file> [options]
        tidegate top <limit> --store <url> --rate <tokens> --period <time> [options]
