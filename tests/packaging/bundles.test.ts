@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import { createContext, runInContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -18,6 +19,13 @@ function browserLike(): Record<string, unknown> {
 
 const PROGRAM = use('import { defineLimits, MINUTE } from "tidegate";');
 
+/** Has `tidegate/pure` for its effect alone. */
+const OTHERS = `import "tidegate/pure";
+  import { defineLimits, evaluate, MINUTE } from "tidegate";
+  const config = { kind: "token bucket", rate: 1, period: MINUTE };
+  globalThis.evaluated = evaluate(null, config, { now: 0 }).decision.ok;
+  globalThis.limited = defineLimits({ one: config }).limit("one").ok;`;
+
 describe("bundled", () => {
   test.each([[["browser"]], [[]]])("for conditions %j, it runs where there is no Node.js", async (conditions) => {
     const text = await bundle(PROGRAM, conditions);
@@ -33,21 +41,23 @@ describe("bundled", () => {
   test("tidegate/pure has no WebAssembly, and what other entries decide is decided by its engine", async () => {
     const alone = await bundle(use('import { defineLimits, MINUTE } from "tidegate/pure";'), ["browser"]);
     expect(alone).not.toContain("WebAssembly.Module");
-    const others = `import "tidegate/pure";
-      import { defineLimits, evaluate, MINUTE } from "tidegate";
-      const config = { kind: "token bucket", rate: 1, period: MINUTE };
-      globalThis.evaluated = evaluate(null, config, { now: 0 }).decision.ok;
-      globalThis.limited = defineLimits({ one: config }).limit("one").ok;`;
     for (const [text, name, expected] of [
       [alone, "answers", ANSWERS],
-      [await bundle(others, ["browser"]), "limited", true],
-      [await bundle(others, ["browser"]), "evaluated", true],
+      [await bundle(OTHERS, ["browser"]), "limited", true],
+      [await bundle(OTHERS, ["browser"]), "evaluated", true],
     ] as const) {
       const context = browserLike();
       runInContext("delete globalThis.WebAssembly", context);
       runInContext(text, context);
       expect(context[name], name).toBe(expected);
     }
+  });
+
+  test("a bundler that selects the files for Node.js, as Bun's, keeps an import of tidegate/pure alone", async () => {
+    const context = Object.assign(browserLike(), { require: createRequire(import.meta.url) });
+    runInContext("delete globalThis.WebAssembly", context);
+    runInContext(await bundle(OTHERS, ["node"], ["node:*"]), context);
+    expect(context).toMatchObject({ limited: true, evaluated: true });
   });
 
   test("a page without WebAssembly that has tried tidegate can still load tidegate/pure", async () => {
