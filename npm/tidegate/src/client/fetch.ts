@@ -101,8 +101,14 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     // Dates are read by the host's time, which this clock may be ahead of.
     const reported = readRateLimit(response.headers, ownClock?.now());
     pace.learn(reported, request.number, now);
-    const chosen = retry?.(response);
-    if (chosen !== undefined) check("retry", chosen, FLAG);
+    let chosen: boolean | undefined;
+    try {
+      chosen = retry?.(response);
+      if (chosen !== undefined) check("retry", chosen, FLAG);
+    } catch (error) {
+      void discard(response);
+      throw error;
+    }
     if (!(chosen ?? isDenied(response, reported))) {
       pace.granted();
       return undefined;

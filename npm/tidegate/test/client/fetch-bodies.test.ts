@@ -56,6 +56,21 @@ test("a stream of Node.js, as node-fetch's bodies are, is destroyed, which frees
   expect([await answered, body.destroyed]).toEqual(["ok", true]);
 });
 
+test.each<[string, () => boolean]>([
+  [
+    "throws",
+    () => {
+      throw new TypeError("mistaken");
+    },
+  ],
+  ["returns a promise", (async () => true) as never],
+])("the body of a response on which `retry` %s is cancelled, as the caller does not get it", async (_, retry) => {
+  const cancel = vi.fn();
+  const fetch = createFetch({ retry, fetch: async () => like(new ReadableStream({ cancel })) });
+  await expect(fetch(URL_)).rejects.toThrow(/mistaken|`retry` must be/);
+  expect(cancel).toHaveBeenCalledOnce();
+});
+
 test.each<[string, unknown]>([
   ["an ArrayBuffer", there("new ArrayBuffer(3)")],
   ["bytes", there("new Uint8Array(3)")],
