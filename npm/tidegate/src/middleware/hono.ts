@@ -7,7 +7,7 @@ import type { Context, Env, MiddlewareHandler } from "hono";
 import type { Limiter } from "../limiter/limiter.ts";
 import { refusal, settlement, withFields } from "./fetch-response.ts";
 import { Gate } from "./gate.ts";
-import type { Denial, Options, RequestDecision } from "./options.ts";
+import { checkContext, type Denial, type Options, type RequestDecision } from "./options.ts";
 import { outgoingOf, peerOf } from "./fetch-peer.ts";
 import type { MaybePromise } from "../limit/maybe-promise.ts";
 import { privateField } from "./private-field.ts";
@@ -48,7 +48,8 @@ export function rateLimit<N extends string, E extends Env = any>(
   const made = new Gate(limiter, options, undefined, privateField());
   const { denied } = options;
   return async (context, next) => {
-    const { raw } = context.req;
+    const raw = context.req?.raw;
+    checkContext("Hono", context, raw);
     const { headers, url } = raw;
     const settling = settlement(made, raw, (work) => background(context, work), outgoingOf(context.env));
     const admission = await made.admit(context, Object.assign(peerOf(raw, context.env), { headers, url }), raw);

@@ -8,7 +8,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
 import { Gate } from "./gate.ts";
 import { errorOf, limitExchange } from "./node-response.ts";
-import type { Denial, Options, RequestDecision } from "./options.ts";
+import { checkContext, type Denial, type Options, type RequestDecision } from "./options.ts";
 
 export type { Denial, RequestDecision } from "./options.ts";
 
@@ -40,6 +40,7 @@ export function rateLimit<N extends string>(limiter: Limiter<N>, options: KoaOpt
   const { denied } = options;
   return async (context, next) => {
     const { req, res } = context;
+    checkContext("Koa", context, req?.headers);
     const { headers, socket, url } = req;
     const decide = async () =>
       limitExchange(made, {

@@ -229,3 +229,10 @@ export function overridden(shared: object, own: object): object {
 }
 
 const RULES: readonly string[] = [...RULE_FIELDS, "limits"];
+
+/** Throws if a middleware was mounted in another framework, whose contexts lack `found`. */
+export function checkContext(framework: string, context: unknown, found: unknown): void {
+  if (found !== undefined) return;
+  const rule = `${framework}'s: import the rateLimit of your framework, such as that of tidegate/express or tidegate/fetch`;
+  throw new InputError("context", rule, context);
+}

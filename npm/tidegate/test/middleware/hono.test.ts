@@ -6,7 +6,7 @@ import { stream } from "hono/streaming";
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { Server } from "node:net";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type HonoOptions, rateLimit } from "../../src/middleware/hono.ts";
 import { eventually } from "./eventually.ts";
@@ -201,4 +201,15 @@ test("settle gets the error that a handler threw, and Workers wait for the settl
   await app.request("/", {}, {}, worker);
   await Promise.all(kept);
   expect([kept.length, ends]).toEqual([1, [[500, failure]]]);
+});
+
+test.each<[string, object]>([
+  ["Express", { headers: {}, socket: {}, res: {} }],
+  ["Koa", { req: { headers: {}, socket: {} }, res: {} }],
+])("in %s the error names the import that another framework needs", async (_, given) => {
+  const next = vi.fn();
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const call = rateLimit(limits, { name: "api" })(given as Context, next);
+  await expect(call).rejects.toThrow("`context` must be Hono's: import the rateLimit of your framework, such as");
+  expect(next).not.toHaveBeenCalled();
 });

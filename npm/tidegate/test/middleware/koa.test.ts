@@ -1,4 +1,5 @@
-import { createServer } from "node:http";
+import { createServer, IncomingMessage } from "node:http";
+import { Socket } from "node:net";
 import Koa from "koa";
 import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
@@ -67,4 +68,15 @@ test("a request that is denied after its response began runs no further middlewa
   for (let i = 0; i < 2; i++) texts.push(await (await fetch(server.url)).text());
   expect(texts).toEqual(["early, late", "early, "]);
   expect(String(reported)).toContain("limit api denied a request whose response had already begun");
+});
+
+test.each<[string, object]>([
+  ["Express", Object.assign(new IncomingMessage(new Socket()), { res: {} })],
+  ["Hono", { req: { raw: new Request("http://a/") } }],
+])("in %s the error names the import that another framework needs", async (_, given) => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  const next = vi.fn();
+  const call = rateLimit(limits, { name: "api" })(given as Koa.Context, next);
+  await expect(call).rejects.toThrow("`context` must be Koa's: import the rateLimit of your framework, such as");
+  expect(next).not.toHaveBeenCalled();
 });
