@@ -267,6 +267,14 @@ describe("a mistake in a request", () => {
     const { status, body } = await service.request("/v2/decide");
     expect([status, body.detail]).toEqual([404, "There is no GET /v2/decide; GET /v1/openapi.json lists the API."]);
   });
+
+  test("a method that a path does not take is a problem that names those it takes", async () => {
+    const { status, headers, body } = await service.request("/v1/decide");
+    expect([status, headers.get("allow"), body.title]).toEqual([405, "POST", "Method Not Allowed"]);
+    expect(body.detail).toBe("/v1/decide takes POST, not GET; GET /v1/openapi.json lists the API.");
+    const posted = await service.post("/healthz", {});
+    expect([posted.status, posted.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+  });
 });
 
 describe("the OpenAPI document", () => {

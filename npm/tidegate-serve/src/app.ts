@@ -125,13 +125,22 @@ export function appOf(service: Service): Hono<Env> {
   const { file, metrics, version, adminToken, proxies } = service;
   const { console: mounted } = file;
   const app = new Hono<Env>({ getPath: routed });
+  /** The methods of a path that does not take all. */
+  const methods = new Map<string, string>();
   const on = (method: "get" | "post" | "all", path: string, handle: Handler): void => {
+    if (method !== "all") methods.set(path, method === "get" ? "GET, HEAD" : "POST");
     app[method](path, measured(service, path, handle));
   };
   app.notFound(
-    measured(service, "/*", (c) =>
-      problem(c, 404, `There is no ${c.req.method} ${c.req.path}; GET /v1/openapi.json lists the API.`),
-    ),
+    measured(service, "/*", (c) => {
+      const { method, path } = c.req;
+      const allow = methods.get(path);
+      const list = "GET /v1/openapi.json lists the API";
+      if (allow === undefined) return problem(c, 404, `There is no ${method} ${path}; ${list}.`);
+      const response = problem(c, 405, `${path} takes ${allow}, not ${method}; ${list}.`);
+      response.headers.set("Allow", allow);
+      return response;
+    }),
   );
 
   on("get", "/healthz", (c) => c.json({ ok: true }));

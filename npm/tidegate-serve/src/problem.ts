@@ -31,6 +31,7 @@ const TITLES = {
   401: "Unauthorized",
   403: "Forbidden",
   404: "Not Found",
+  405: "Method Not Allowed",
   413: "Content Too Large",
   415: "Unsupported Media Type",
   500: "Internal Server Error",
