@@ -40,6 +40,7 @@ const served = (file, test) => (find, replace) => ({
   tests: [`tests/serve/${test}`],
 });
 const still = served("clients", "stores.test.ts::a server that stands still does not keep the service from its end");
+const waiting = served("server", "lifecycle.test.ts::answers the requests of connections that it has not accepted yet");
 const tightest = served("grpc", "grpc.test.ts::the status of a descriptor is that of its tightest limit");
 const longer = served("grpc", "grpc.test.ts::of two limits that both deny, or leave as much");
 const numbers = served("grpc", "grpc.test.ts::numbers that the protocol does not have are left out");
@@ -92,7 +93,8 @@ export const CALLERS = [
   one("client/fetch.ts", "if (at - now > maxWait) return", "if (false) return", FETCH),
   one("client/fetch.ts", "    pace.denied(at);\n", "", FETCH),
   one("client/fetch.ts", "    if (queue.isIdle) pace.idle();\n", "", RETRIES),
-  one("client/fetch.ts", "      void discard(response);\n", "", FETCH),
+  one("client/fetch.ts", "      void discard(response);\n      notify", "      notify", FETCH),
+  one("client/fetch.ts", "        void discard(response);\n", "", client("fetch-bodies")),
   one("client/fetch.ts", '=== "false") return false;', '=== "never") return false;', FETCH),
   one("client/fetch.ts", "FIRST_WAIT * 2 ** attempt", "FIRST_WAIT", FETCH),
   one("client/fetch.ts", "const wait = required ||", "const wait = required ??", RETRIES),
@@ -269,6 +271,7 @@ export const CALLERS = [
     tests: ["tests/threads/shared.test.ts::limitMany of no keys reads no clock"],
   },
   // The service.
+  waiting("        await acceptAll(server, settings.shutdownTimeout / 10);\n", ""),
   still("async () => client.disconnect()", "async () => void (await client.quit())"),
   still("for (const socket of sockets) socket.destroy();", ""),
   tightest("if (a.ok !== b.ok) return b.ok;", ""),

@@ -286,6 +286,8 @@ export const HTTP = [
   one("middleware/hono.ts", "headers, url }), raw);", "headers, url }));", HONO),
   one("middleware/hono.ts", "settle(context.res.status, context.error);", "settle(context.res.status);", HONO),
   one("middleware/hono.ts", "context.executionCtx.waitUntil(work);", "", HONO),
+  one("middleware/hono.ts", '    checkContext("Hono", context, raw);\n', "", HONO),
+  one("middleware/koa.ts", '    checkContext("Koa", context, req?.headers);\n', "", KOA),
   one("middleware/koa.ts", "once: req,", "once: undefined,", KOA),
   one("middleware/koa.ts", "trusted: context.ip,", "trusted: undefined,", KOA),
   one("middleware/koa.ts", "if (allowed) await next();", "await next();", KOA),

@@ -170,6 +170,26 @@ describe("SIGTERM", () => {
     agent.destroy();
   });
 
+  test("answers the requests of connections that it has not accepted yet", async () => {
+    await using service = await serving(POLICIES, ["--shutdown-timeout", "10m"]);
+    // As if it were busy: the system alone answers the connections.
+    service.running.signal("SIGSTOP");
+    const connecting = Array.from({ length: 20 }, async () => {
+      const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
+      await once(socket, "connect");
+      socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+      return socket;
+    });
+    const sockets = await Promise.all(connecting);
+    const exited = service.end();
+    service.running.signal("SIGCONT");
+    const heads = await Promise.all(
+      sockets.map(async (socket) => String((await once(socket, "data"))[0]).slice(0, 15)),
+    );
+    expect(heads).toEqual(sockets.map(() => "HTTP/1.1 200 OK"));
+    expect(await exited).toBe(0);
+  });
+
   test("answers a request that an idle connection sends after the signal, and ends the connection with it", async () => {
     await using service = await serving(POLICIES, ["--shutdown-timeout", "10m"]);
     const [kept, balancer] = [1, 2].map(() => connect(Number(new URL(service.url).port), "127.0.0.1"));

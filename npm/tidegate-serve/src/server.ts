@@ -3,6 +3,7 @@ import { createAdaptorServer } from "@hono/node-server";
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { type AddressInfo, Server as Listener, type Socket } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
 import type { OnStoreError } from "tidegate";
 import { openStore, UsageError } from "tidegate/cli";
 import { appOf } from "./app.ts";
@@ -62,6 +63,26 @@ async function listen(server: Server, { host, port }: Settings): Promise<Address
     throw new UsageError(`--host ${host} --port ${port} cannot be used: ${message}${remedy}`);
   }
   return server.address() as AddressInfo;
+}
+
+/**
+ * Accepts the connections that the system has made, for at most `within` ms: it would reset them as the listener ends.
+ * Node.js accepts one in each turn.
+ */
+async function acceptAll(server: Server, within: number): Promise<void> {
+  const until = performance.now() + within;
+  let accepted = true;
+  const note = (): void => {
+    accepted = true;
+  };
+  server.on("connection", note);
+  // The signal may come in a turn that has looked for connections already.
+  await turn();
+  while (accepted && performance.now() < until) {
+    accepted = false;
+    await turn();
+  }
+  server.off("connection", note);
 }
 
 /**
@@ -162,6 +183,7 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
       close: async (reason) => {
         if (stopping) return;
         stopping = true;
+        await acceptAll(server, settings.shutdownTimeout / 10);
         log.info("stopping", { reason });
         await stop(running, settings.shutdownTimeout, log);
       },
