@@ -6,7 +6,7 @@
  */
 import { hexOf } from "../engine/utf8.ts";
 import { isBytes } from "../limit/realms.ts";
-import { InputError } from "../limit/errors.ts";
+import { hide, InputError } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { notAClient, type Row, type TableOptions, tableStore } from "./table.ts";
 import { KeyError } from "./failure.ts";
@@ -205,10 +205,11 @@ function queryOf(client: MysqlLike): Query {
 /** What a pool of mysql2 that is full by its own settings rejects with: it has sent nothing. These errors have no code. */
 const FULL: readonly unknown[] = ["Queue limit reached.", "No connections available."];
 
-/** mariadb's message goes on with the statement, in several lines; the error has it as `sql`. */
+/** A client's error without the statement, which has the keys of others: it is `sql` of both, and in mariadb's message, too. */
 function withoutStatement(error: unknown): never {
   const { message } = Object(error) as { message?: unknown };
   if (FULL.includes(message)) throw new KeyError(`the pool is full: ${String(message)}`, false);
+  hide(error, "sql");
   const end = typeof message === "string" ? message.indexOf("\nsql: ") : -1;
   if (end >= 0) (error as Error).message = (error as Error).message.slice(0, end);
   throw error;
