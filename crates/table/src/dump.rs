@@ -1,7 +1,7 @@
 //! A table as bytes, to keep across restarts.
 //!
 //! A header of 40 bytes (8 of magic and version, 16 of the secret, 8 of the number of states, 8 of the latest instant
-//! of the dropped states), then 32 bytes per state, little-endian. It holds the keyed hashes of the keys, not the keys,
+//! of the dropped states), then 32 bytes per state, and 8 of a checksum, little-endian. It holds the keyed hashes of the keys, not the keys,
 //! and the secret of the hash. Keep a dump as private as the table.
 
 use crate::call::{States, Stored};
@@ -12,7 +12,19 @@ use core::fmt;
 
 /// Length of the header, in words of 8 bytes.
 const HEADER: usize = 5;
-const MAGIC: [u8; 8] = *b"tidegat1";
+const MAGIC: [u8; 8] = *b"tidegat2";
+
+/// What the last word of a dump is, by all words before it: it differs after any damage to one word, and after almost any
+/// other.
+#[must_use]
+pub fn checksum(words: &[[u8; 8]]) -> u64 {
+    let mut sum: u64 = 0;
+    for word in words {
+        // Each step is a bijection of the sum, and of the word.
+        sum = (sum.rotate_left(5) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b1);
+    }
+    sum
+}
 
 /// Bytes that are not a complete dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +42,7 @@ impl Table {
     /// Every state, as bytes for [`Table::restore`].
     #[must_use]
     pub fn dump(&self) -> Vec<u8> {
-        let mut words: Vec<[u8; 8]> = Vec::with_capacity(HEADER + self.keys * 4);
+        let mut words: Vec<[u8; 8]> = Vec::with_capacity(HEADER + self.keys * 4 + 1);
         words.push(MAGIC);
         for number in [self.secret()[0], self.secret()[1], self.keys as u64] {
             words.push(number.to_le_bytes());
@@ -49,6 +61,7 @@ impl Table {
                 }
             }
         }
+        words.push(checksum(&words).to_le_bytes());
         words.into_flattened()
     }
 
@@ -57,11 +70,15 @@ impl Table {
     /// # Errors
     /// If the bytes are not a complete dump.
     pub fn restore(max_keys: usize, bytes: &[u8]) -> Result<Table, CorruptDump> {
-        let (words, _) = bytes.as_chunks::<8>();
+        let (words, rest) = bytes.as_chunks::<8>();
+        let Some((last, words)) = words.split_last() else { return Err(CorruptDump) };
         let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
-        let states = bytes.len().saturating_sub(HEADER * 8) / 32;
+        let states = words.len().saturating_sub(HEADER) / 4;
         let mut fresh_from = f64::from_bits(word(4));
-        let whole = word(3) == states as u64 && bytes.len() == HEADER * 8 + states * 32;
+        let whole = word(3) == states as u64
+            && words.len() == HEADER + states * 4
+            && rest.is_empty()
+            && checksum(words) == u64::from_le_bytes(*last);
         if words.first() != Some(&MAGIC) || !whole || !fresh_from.is_finite() {
             return Err(CorruptDump);
         }

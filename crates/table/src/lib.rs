@@ -42,7 +42,7 @@ mod sync;
 mod table;
 
 pub use call::{All, Call, Change, Member, Op, States, Stored, plan, plan_all};
-pub use dump::CorruptDump;
+pub use dump::{CorruptDump, checksum};
 pub use limit::{Digest, Limit};
 #[cfg(feature = "std")]
 pub use shared::SharedTable;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::HashMap;
 use tidegate_core::{Config, Kind, Policy, State, default_start};
-use tidegate_table::{Call, CorruptDump, Limit, Op, Table};
+use tidegate_table::{Call, CorruptDump, Limit, Op, Table, checksum};
 
 const SECRET: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
 
@@ -118,7 +118,8 @@ proptest! {
         }
         let mut dump = table.dump();
         dump[at] ^= flip;
-        if let Ok(mut restored) = Table::restore(10, &dump) {
+        prop_assert_eq!(Table::restore(10, &dump).is_ok(), flip == 0);
+        if let Ok(mut restored) = Table::restore(10, &sealed(dump)) {
             for key in 0u8..8 {
                 let limit = Limit::new(restored.secret(), "one", bucket(2.0, 1000.0));
                 let d = restored.decide(&limit, Some(&[key]), Call::at(5e11 + 1.0));
@@ -202,14 +203,21 @@ fn a_dump_restores_every_answer() {
     assert_eq!(small.stats().keys, 100);
 }
 
-/// A header of five words, then four for a state: its digest's halves, its value and its time.
+/// A dump after a change that its checksum does not show.
+fn sealed(mut dump: Vec<u8>) -> Vec<u8> {
+    dump.truncate(dump.len().saturating_sub(8));
+    dump.extend(checksum(dump.as_chunks().0).to_le_bytes());
+    dump
+}
+
+/// A header of five words, then four for a state: its digest's halves, its value and its time; and the checksum.
 #[test]
 fn a_dump_that_is_damaged_in_one_word_is_corrupt() {
     let mut table = Table::new(10, SECRET);
     let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
     table.decide(&limit, Some(b"a"), Call::at(5e11));
     let dump = table.dump();
-    assert_eq!(dump.len(), 9 * 8);
+    assert_eq!(dump.len(), 10 * 8);
     assert!(Table::restore(10, &dump).is_ok());
     let nan = f64::NAN.to_bits();
     for (word, value, what) in [
@@ -222,7 +230,12 @@ fn a_dump_that_is_damaged_in_one_word_is_corrupt() {
     ] {
         let mut damaged = dump.clone();
         damaged[word * 8..][..8].copy_from_slice(&u64::to_le_bytes(value));
-        assert_eq!(Table::restore(10, &damaged).err(), Some(CorruptDump), "{what}");
+        assert_eq!(Table::restore(10, &sealed(damaged)).err(), Some(CorruptDump), "{what}");
+    }
+    for bit in 0..dump.len() * 8 {
+        let mut damaged = dump.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(Table::restore(10, &damaged).err(), Some(CorruptDump), "bit {bit}");
     }
     for cut in 0..dump.len() {
         assert_eq!(Table::restore(10, &dump[..cut]).err(), Some(CorruptDump), "{cut} of its bytes");
@@ -236,9 +249,11 @@ fn a_dump_that_names_an_identity_twice_is_corrupt() {
     let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
     table.decide(&limit, Some(b"a"), Call::at(1.0));
     let mut dump = table.dump();
+    dump.truncate(72);
     dump.extend_from_within(40..72);
     dump[24] = 2;
-    assert!(Table::restore(10, &dump).is_err());
+    dump.extend([0; 8]);
+    assert!(Table::restore(10, &sealed(dump)).is_err());
 }
 
 /// Folders keep states under these bytes: others would make every key of an older folder full again.

@@ -1,5 +1,4 @@
 /** The table behind the memory store: its bound, its eviction, and its dump. */
-import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { type Decision, defineLimits, evaluate, HOUR, MINUTE, memory, RateLimitError, SECOND } from "../src/index.ts";
 import { type Call, Limit } from "../src/stores/index.ts";
@@ -142,38 +141,12 @@ describe("dump and restore", () => {
       expect(() => memory({ restore: bytes })).toThrow("`restore` must be all bytes of a dump; got an object");
     for (const length of [0, 1, 39, 41, dump.length - 1, dump.length - 32]) refused(dump.slice(0, length));
     refused(Uint8Array.of(...dump, 0));
-    const spoilt = (at: number, bytes: Uint8Array) => {
-      const copy = dump.slice();
-      copy.set(bytes, at);
-      return copy;
-    };
-    refused(spoilt(0, Uint8Array.of(0)));
-    refused(spoilt(24, Uint8Array.of(21)));
-    for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
-      refused(spoilt(32, new Uint8Array(new Float64Array([value]).buffer)));
-      refused(spoilt(40 + 16, new Uint8Array(new Float64Array([value]).buffer)));
+    for (let at = 0; at < dump.length; at++) {
+      const damaged = dump.slice();
+      damaged[at] = (damaged[at] as number) ^ (1 << (at % 8));
+      refused(damaged);
     }
-    refused(spoilt(40 + 24, new Uint8Array(8)));
-    refused(spoilt(72, dump.slice(40, 72))); // one identity twice
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 0, max: dump.length - 1 }),
-        fc.uint8Array({ minLength: 1, maxLength: 40 }),
-        (at, bytes) => {
-          const some = bytes.subarray(0, dump.length - at);
-          try {
-            const copy = memory({ restore: spoilt(at, some) });
-            for (let i = 0; i < 20; i++) {
-              const d = defineLimits({ bucket }, { store: copy }).limit("bucket", { key: `${i}` });
-              expect(d.value).not.toBeNaN();
-              expect(d.ts).not.toBeNaN();
-            }
-          } catch (error) {
-            expect(error).toMatchObject({ code: "TIDEGATE_INPUT" });
-          }
-        },
-      ),
-    );
+    expect(memory({ restore: dump }).stats().keys).toBe(20);
   });
 });
 

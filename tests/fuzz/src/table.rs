@@ -1,7 +1,7 @@
 use crate::draw::{Draw, policy};
 use std::collections::HashMap;
 use tidegate_core::State;
-use tidegate_table::{Call, Limit, Op, SharedTable, Table};
+use tidegate_table::{Call, Limit, Op, SharedTable, Table, checksum};
 
 /// A table with room, own or shared, decides as a map that keeps every state. One without room holds at most `max_keys`
 /// states and counts each that it drops; the states that it holds equal those of the map, and dropped ones are full.
@@ -55,7 +55,8 @@ pub fn table(data: &[u8]) {
         let at = [*key];
         assert_eq!(restored.value(&made[*which], Some(&at), now), wide.value(&made[*which], Some(&at), now));
     }
-    let _ = Table::restore(10, data);
+    let (words, _) = data.as_chunks();
+    let _ = Table::restore(10, &[words.as_flattened(), &checksum(words).to_le_bytes()].concat());
 }
 
 fn for_all(wide: &mut Table, shared: &SharedTable, narrow: &mut Table, limit: &Limit, key: Option<&[u8]>) {
