@@ -247,6 +247,10 @@ fn newest(bytes: &[u8]) -> Result<Meta, String> {
         return Err("it has pages of an impossible size".into());
     }
     let second = meta(bytes, first.page)?;
+    // LMDB takes the size from the newer one.
+    if second.page != first.page {
+        return Err("it has pages of two sizes".into());
+    }
     Ok(if second.txn > first.txn { second } else { first })
 }
 

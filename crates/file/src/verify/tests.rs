@@ -180,6 +180,12 @@ fn each_damage_of_a_meta_page_is_reported() {
     for size in [256_u32, 5000] {
         image.with(HEADER + 24, size.to_le_bytes()).assert_wrong("it has pages of an impossible size");
     }
+    // LMDB would divide by the size of the newer one.
+    let empty = Image::written(|_, _| Ok(())).with(PAGE + HEADER + 128, [1]);
+    empty.assert_sound();
+    for size in [0_u32, 8192] {
+        empty.with(PAGE + HEADER + 24, size.to_le_bytes()).assert_wrong("it has pages of two sizes");
+    }
     for (tree, flags) in [(MAIN, INTEGER_KEY), (FREE, 0)] {
         image.with(meta + tree + 4, flags.to_le_bytes()).assert_wrong("it has a tree of another order");
         for depth in [0, DEEPEST + 1] {
