@@ -130,8 +130,18 @@ fn first(folder: &Path, wanted: Options) -> Result<Parts, FileError> {
     let bytes = map_size(settings.max_keys).max(size(folder)?);
     disk::refuse_size(folder, bytes)?;
     disk::reserve(&path, bytes)?;
-    snapshot::note(folder, settings.sync)?;
     let env = environment(folder, settings.sync)?;
+    if settings.sync == SyncMode::Always {
+        // This commit syncs what earlier processes left to snapshots; only then may the note say that all of it is synced.
+        let rows = write_settings(folder, &env, settings)?;
+        snapshot::note(folder, settings.sync)?;
+        return Ok((env, rows, settings));
+    }
+    if snapshot::noted_sync(folder) == SyncMode::Always {
+        // Once the note has changed, a power cut brings back the last snapshot. It must not be older than what was synced.
+        snapshot::make(folder, &env, Duration::ZERO)?;
+    }
+    snapshot::note(folder, settings.sync)?;
     let rows = write_settings(folder, &env, settings)?;
     Ok((env, rows, settings))
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const DATA: &str = "data.mdb";
 const SNAPSHOT: &str = "snapshot.mdb";
@@ -115,12 +115,16 @@ fn age(folder: &Path) -> Option<Duration> {
     fs::metadata(snapshot(folder)).and_then(|found| found.modified()).ok()?.elapsed().ok()
 }
 
-/// Makes a snapshot, unless another process is making one. Returns whether it did.
-fn make(folder: &Path, env: &Env<WithoutTls>) -> Result<bool, FileError> {
+/// Makes a snapshot, unless another process is making one for all of `patience`. Returns whether it did.
+pub(crate) fn make(folder: &Path, env: &Env<WithoutTls>, patience: Duration) -> Result<bool, FileError> {
     let fail = |error: io::Error| FileError::io(folder, "a snapshot cannot be written", &error);
     let turn = private::open(&folder.join("snapshot.lock"), false).map_err(fail)?;
-    if !tried(folder, turn.try_lock())? {
-        return Ok(false);
+    let since = Instant::now();
+    while !tried(folder, turn.try_lock())? {
+        if since.elapsed() >= patience {
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(1));
     }
     let copied = replace(folder, "snapshot.tmp", SNAPSHOT, |file| env.copy_to_file(file, CompactionOption::Enabled));
     copied.map_err(|error| FileError::engine(folder, "a snapshot cannot be written", &error))?;
@@ -137,6 +141,8 @@ fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// How long the last snapshot of a process waits for one that another process is making, which may lack its last writes.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Looks for new writes per interval between two snapshots. A write waits for at most two, and the copy.
 const TICKS: u32 = 3;
 
@@ -175,7 +181,8 @@ impl Keeper {
                 // Another process may have made one: later writes are younger than a tick.
                 if now != kept && (last || is_due(age(&folder), tick)) {
                     let removed = is_removed(&folder, &owner);
-                    let made = if removed { Err(FileError::removed(&folder)) } else { make(&folder, &env) };
+                    let patience = if last { PATIENCE } else { Duration::ZERO };
+                    let made = if removed { Err(FileError::removed(&folder)) } else { make(&folder, &env, patience) };
                     if matches!(made, Ok(true)) {
                         kept = now;
                     }

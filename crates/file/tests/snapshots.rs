@@ -149,18 +149,26 @@ fn what_another_process_snapshot_may_lack_is_in_the_next_one() {
         fs::set_permissions(&turn, fs::Permissions::from_mode(0o644)).expect("our own file");
         until(&|| mode() == 0o600);
     }
+    assert!(!folder.0.join("snapshot.mdb").exists());
     held.unlock().expect("a lock");
     until(&|| folder.0.join("snapshot.mdb").exists());
 }
 
 #[test]
-fn no_snapshot_is_made_while_another_process_makes_one() {
+fn the_last_snapshot_waits_until_another_process_has_made_its_own() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: None, sync: Some(every(3_600_000)) }).expect("a store");
     let turn = fs::File::create(folder.0.join("snapshot.lock")).expect("a file");
     turn.lock().expect("a lock");
-    drop(store);
-    assert!(!folder.0.join("snapshot.mdb").exists());
+    let snapshot = folder.0.join("snapshot.mdb");
+    std::thread::scope(|scope| {
+        let closing = scope.spawn(|| drop(store));
+        // Without patience, it ends in this time. With it, the time does not matter.
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(!closing.is_finished() && !snapshot.exists());
+        turn.unlock().expect("a lock");
+    });
+    assert!(snapshot.exists());
 }
 
 #[test]
@@ -173,4 +181,24 @@ fn a_folder_that_is_always_synced_loses_nothing_and_has_no_snapshot() {
     let store = folder.open();
     assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 1);
     assert!(!folder.0.join("snapshot.mdb").exists());
+}
+
+#[test]
+fn a_power_cut_just_after_syncs_give_way_to_snapshots_loses_nothing_that_was_synced() {
+    let folder = Temporary::new();
+    let always = Options { max_keys: None, sync: Some(SyncMode::Always) };
+    let hourly = Options { max_keys: None, sync: Some(every(3_600_000)) };
+    drop(folder.open_with(hourly).expect("a store"));
+    let store = folder.open_with(always).expect("a store");
+    assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 2);
+    drop(store);
+    let _store = folder.open_with(hourly).expect("a store");
+    // What the disk has after the power cut.
+    let cut = Temporary::new();
+    fs::create_dir(&cut.0).expect("a folder");
+    fs::copy(folder.0.join("snapshot.mdb"), cut.0.join("snapshot.mdb")).expect("a snapshot");
+    fs::write(cut.0.join("data.mdb"), [0x5a; 20_000]).expect("a file");
+    fs::write(cut.0.join("run"), "another run\nevery 3600000 ms\n").expect("a file");
+    let store = cut.open();
+    assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 1);
 }
