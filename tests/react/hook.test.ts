@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Config, evaluate, MINUTE, SECOND } from "../../npm/tidegate/src/index.ts";
 import type { ServerState } from "../../npm/tidegate/src/react/remote.ts";
 import { type Browser, inChromium, launch, type Page } from "../support/chromium.ts";
@@ -98,9 +97,7 @@ describe.each(VERSIONS)("with React %s", (version, alias) => {
     }
     const shows = (selector: string, text: string): Promise<unknown> =>
       page.locator(selector, { hasText: new RegExp(`^${text}$`) }).waitFor({ state: "attached" });
-    async function until(happened: () => Promise<boolean>): Promise<void> {
-      while (!(await happened())) await sleep(10); // the test's own timeout ends it
-    }
+    const until = (happened: () => Promise<boolean>) => vi.waitUntil(happened, { timeout: 60_000 });
 
     beforeEach(() => {
       requests = 0;

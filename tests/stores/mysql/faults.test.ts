@@ -31,9 +31,7 @@ const status = async (name: string): Promise<number> =>
   Number((await fixture.rows(`SHOW GLOBAL STATUS LIKE '${name}'`))[0]?.[1]);
 
 /** Resolves once it holds. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20));
-}
+const until = (holds: () => Promise<boolean>) => vi.waitUntil(holds, { timeout: 60_000, interval: 20 });
 const RUNNING = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'INSERT INTO `late`%'";
 const lockWait = () => until(async () => (await status("Innodb_row_lock_current_waits")) > 0);
 /** Resolves with a function whose result is whether a statement has waited for a lock since. */

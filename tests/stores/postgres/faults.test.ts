@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 import { defineLimits, isStoreError } from "tidegate";
@@ -15,7 +16,6 @@ const fixture = withServer({ fsync: "off", max_connections: 30, superuser_reserv
 
 const plenty = (store: PostgresStore, timeout = TIMEOUT) =>
   defineLimits({ api: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 1e9 } }, { store, timeout });
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Calls until the store decides again, and fails where it never does. */
 async function recovers(decide: () => PromiseLike<{ ok: boolean; degraded?: true }>): Promise<void> {
@@ -27,7 +27,7 @@ async function recovers(decide: () => PromiseLike<{ ok: boolean; degraded?: true
       return;
     }
     if (performance.now() > until) throw new Error("service did not resume");
-    await wait(50);
+    await sleep(50);
   }
 }
 
@@ -46,7 +46,7 @@ async function load(decide: (i: number) => PromiseLike<{ ok: boolean; degraded?:
         const answer = await deadline.of(() => decide(i));
         if (answer.degraded === true) degraded++;
         else if (answer.ok) granted++;
-        await wait(1);
+        await sleep(1);
       } while (!isOver);
     }),
   );
@@ -88,11 +88,11 @@ describe("a server that fails", () => {
       return decision;
     };
     const restart = async (): Promise<void> => {
-      await wait(400);
+      await sleep(400);
       await fixture.server.stop("immediate");
-      await wait(500);
+      await sleep(500);
       // Not before a call has met the server that is down.
-      while (!isDegraded) await wait(10);
+      while (!isDegraded) await sleep(10);
       await fixture.server.start();
     };
     const { late, granted, degraded } = await load(decide, restart());
@@ -107,12 +107,12 @@ describe("a server that fails", () => {
     await forgetAll();
     const terminate = async (): Promise<void> => {
       for (let i = 0; i < 5; i++) {
-        await wait(200);
+        await sleep(200);
         await sql(
           "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
         );
       }
-      await wait(500);
+      await sleep(500);
     };
     const { granted, degraded } = await load((i) => limits.limit("api", { key: `${i}` }), terminate());
     expect(granted).toBeGreaterThan(0);
@@ -128,13 +128,13 @@ describe("a server that fails", () => {
     await recovers(() => limits.limit("api", { key: "warm" }));
     fixture.server.signal("SIGSTOP");
     try {
-      const first = await load((i) => limits.limit("api", { key: `${i}` }), wait(700));
+      const first = await load((i) => limits.limit("api", { key: `${i}` }), sleep(700));
       expect(first.granted).toBe(0);
       expect(first.late).toBe(0);
       const before = heap();
       let more = 0;
       const thousand = async (): Promise<void> => {
-        while (more < 1000) await wait(10);
+        while (more < 1000) await sleep(10);
       };
       await load((i) => {
         more++;
@@ -207,7 +207,7 @@ describe("a server that fails", () => {
     const calls = async (key: string): Promise<void> => {
       for (let i = 0; i < 30; i++) await expect(store.decide(take(limit, key))).rejects.toThrow(`gone:${key}`);
     };
-    await Promise.all([calls("k"), wait(50).then(() => calls("other"))]);
+    await Promise.all([calls("k"), sleep(50).then(() => calls("other"))]);
     expect(unanswered).toBeLessThanOrEqual(8 + Math.ceil((performance.now() - began) / 1000));
     gone = false;
     error = Object.assign(new Error("the server's own error"), { code: "XX000", severity: "ERROR" });
@@ -276,7 +276,7 @@ describe("a server that fails", () => {
     const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
     const observer = new Client(fixture.server.options);
     await observer.connect();
-    while ((await observer.query(waiting)).rowCount !== 0) await wait(5);
+    while ((await observer.query(waiting)).rowCount !== 0) await sleep(5);
     await observer.end();
     await holder.query("ROLLBACK");
     await holder.end();

@@ -1,4 +1,5 @@
 /** Rows and tables that another session keeps locked: which calls wait, which fail, and what is taken. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Client, type DatabaseError } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Config, defineLimits } from "tidegate";
@@ -9,7 +10,6 @@ import { PATIENT, stock, take, withServer } from "./fixture.ts";
 
 const fixture = withServer();
 const plenty: Config = { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity: 1e6 };
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Runs `body` while another session's open transaction has run these statements. */
 async function holding<T>(statements: string, body: () => Promise<T>): Promise<T> {
@@ -45,7 +45,7 @@ async function calls(
     for (let turn = 0; counts ? turn < turns : open > 0; turn++) {
       const decision = await limits.limit(name, { key });
       if (decision.degraded) degraded.set(key, [...(degraded.get(key) ?? []), decision.cause]);
-      await wait(1);
+      await sleep(1);
     }
     if (counts) open--;
   };
@@ -138,7 +138,7 @@ describe("a row that another transaction has locked", () => {
       while (!stop) {
         const decision = await limits.limitAll([{ name: "several", key: "a" }, { name: "all" }]);
         expect(decision.ok).toBe(false);
-        await wait(1);
+        await sleep(1);
       }
     };
     const degraded = await holding(row("several:a"), async () => {
@@ -147,7 +147,7 @@ describe("a row that another transaction has locked", () => {
       for (let i = 0; i < 300; i++) {
         const decision = await patient.limit("all");
         if (decision.degraded) failed++;
-        await wait(1);
+        await sleep(1);
       }
       stop = true;
       await running;
@@ -164,7 +164,7 @@ describe("a row that another transaction has locked", () => {
     await holding(row("later:k"), async () => {
       const until = { at: performance.now() + 60_000 };
       decided = Promise.all(Array.from({ length: 12 }, () => store.decide(take(limit, "k"), undefined, until)));
-      await wait(300);
+      await sleep(300);
     });
     const answers = (await decided) as readonly { ok: boolean; value: number }[];
     expect(answers.map(({ ok }) => ok)).toEqual(Array.from({ length: 12 }, (_, i) => i < 9));
@@ -179,7 +179,7 @@ describe("a row that another transaction has locked", () => {
       Promise.all(Array.from({ length: 101 }, () => limits.limit("denied", { key: "k" }))),
     );
     expect(decisions.every(({ degraded }) => degraded)).toBe(true);
-    await wait(300);
+    await sleep(300);
     expect(1e6 - (await store.getValue(stock("denied", 1e6), "k")).value).toBeCloseTo(1, 6);
   });
 
@@ -221,12 +221,12 @@ describe("a row that another transaction has locked", () => {
           open = resolve;
         });
         // The last four are sent later and later: the next one is after more than a second.
-        for (let sent = 0; sent < 9; await wait(5)) {
+        for (let sent = 0; sent < 9; await sleep(5)) {
           if (!/failed repeatedly/.test(String((await limits.limit("back", { key: "other" })).cause))) sent++;
         }
         proxy.gate = undefined;
         open();
-        while (!/is locked/.test(String((await limits.limit("back", { key: "k" })).cause))) await wait(5);
+        while (!/is locked/.test(String((await limits.limit("back", { key: "k" })).cause))) await sleep(5);
         expect(lines).toEqual(["tidegate: postgres answers again"]);
         expect((await limits.limit("back", { key: "other" })).degraded).toBeUndefined();
       });
@@ -246,20 +246,20 @@ test("a locked table: a call that ends at its deadline takes nothing, whether it
       const decision = await limits.limit("table", { key: `k${i % 50}` });
       if (decision.degraded) degraded++;
       else if (decision.ok) granted++;
-      await wait(1);
+      await sleep(1);
     }
   };
   const running = Promise.all(Array.from({ length: 200 }, (_, i) => caller(i)));
   for (let round = 1; round <= 2; round++) {
-    await wait(100);
+    await sleep(100);
     await holding("LOCK TABLE tidegate.states IN ACCESS EXCLUSIVE MODE", async () => {
-      await wait(1300);
-      while (degraded < 100 * round) await wait(10);
+      await sleep(1300);
+      while (degraded < 100 * round) await sleep(10);
     });
   }
   stop = true;
   await running;
-  await wait(300);
+  await sleep(300);
   const [sum] = await fixture.rows(
     "SELECT sum(1e6 - value) AS taken FROM tidegate.states WHERE substr(id, 1, 6) = 'table:'",
   );

@@ -1,4 +1,5 @@
 /** Sessions whose default is SERIALIZABLE, and deadlocks between other sessions: conflicts are not an outage. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { type Config, defineLimits } from "tidegate";
@@ -6,7 +7,6 @@ import { withServer } from "./fixture.ts";
 
 const fixture = withServer({ fsync: "off", default_transaction_isolation: "serializable", deadlock_timeout: "50ms" });
 const plenty: Config = { kind: "token bucket", rate: 1e-9, period: 2 ** 40, capacity: 1e6 };
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const taken = async (name: string): Promise<number> => {
   const text = "SELECT sum(1e6 - value) AS taken FROM tidegate.states WHERE substr(id, 1, $1) = $2";
   const [row] = await fixture.rows(text, [name.length + 1, Buffer.from(`${name}:`)]);
@@ -41,7 +41,7 @@ test("eight sessions that take a token every millisecond from one key: no decisi
       for (let i = 0; i < 200; i++) {
         const decision = await node.limit("turns", { key: "k" });
         if (decision.degraded) seen.push(String(decision.cause));
-        await wait(1);
+        await sleep(1);
       }
       return seen;
     }),
@@ -86,7 +86,7 @@ test("sessions that deadlock over two rows: calls on other rows go on, and what 
       await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
       try {
         await touch(first);
-        await wait(5);
+        await sleep(5);
         await touch(second);
         await client.query("COMMIT");
       } catch (error) {
@@ -102,7 +102,7 @@ test("sessions that deadlock over two rows: calls on other rows go on, and what 
     for (let i = 0; i < turns || (turns === 0 && !stop); i++) {
       const decision = await (turns === 0 ? limits : patient).limit("dead", { key });
       if (decision.degraded) failed.push({ key, cause: decision.cause });
-      await wait(1);
+      await sleep(1);
     }
   };
   const onThem = [caller("a", 0), caller("b", 0)];
