@@ -3,7 +3,7 @@ use super::wander::{Wander, wanders};
 use crate::history::History;
 use crate::limit::Limit;
 
-pub(crate) const ABOUT: &str = "block: debt that is paid when the block ends; one token is denied until then.";
+pub(crate) const ABOUT: &str = "block: debt that is paid when the block ends. Until then, one token is denied.";
 
 /// Asks for one token at the last ms of the block, and at its end.
 fn around_the_end(h: &mut History) {

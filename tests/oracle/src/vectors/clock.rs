@@ -3,8 +3,8 @@ use super::wander::{Wander, wanders};
 use crate::history::History;
 use crate::limit::Limit;
 
-pub(crate) const ABOUT: &str =
-    "Clocks that stand, step back, oscillate or were wrong: nothing is minted, and a poisoned ts heals at once.";
+pub(crate) const ABOUT: &str = "Clocks that stop, step back, oscillate or were wrong: no tokens are created, and a ts \
+from a broken clock is ignored from the next call on.";
 
 pub(crate) fn vectors() -> Vec<String> {
     let mut out = Vec::new();

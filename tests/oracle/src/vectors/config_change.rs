@@ -3,7 +3,7 @@ use crate::history::History;
 use crate::limit::Limit;
 use crate::random::Random;
 
-pub(crate) const ABOUT: &str = "A policy that changes on a live state: the next evaluation is by the new one.";
+pub(crate) const ABOUT: &str = "A policy that changes while a state exists: the next evaluation uses the new policy.";
 
 /// A config that changes after some calls, and back.
 pub(crate) fn changed(name: &str, before: Limit, after: Limit) -> String {

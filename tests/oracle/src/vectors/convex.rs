@@ -2,7 +2,8 @@ use super::TODAY;
 use crate::history::History;
 use crate::limit::Limit;
 
-pub(crate) const ABOUT: &str = "The edges where @convex-dev/rate-limiter 0.4.0 was measured to go wrong, and what is right (refused ones: invalid.json).";
+pub(crate) const ABOUT: &str = "Edge cases in which @convex-dev/rate-limiter 0.4.0 returned wrong results, with the \
+right ones. The cases that are errors are in invalid.json.";
 
 pub(crate) fn vectors() -> Vec<String> {
     let mut out = Vec::new();

@@ -3,9 +3,9 @@ use crate::history::History;
 use crate::key::units;
 use crate::limit::Limit;
 
-pub(crate) const ABOUT: &str = "The default start: xxh3_64(identity without shard) mod period, of the key in generalized \
-UTF-8 (a lone surrogate is its three bytes). Strings are written in ASCII; \\ud800 to \\udfff alone are lone surrogates, \
-which not every JSON reader takes.";
+pub(crate) const ABOUT: &str = "The default start: xxh3_64(identity without shard) mod period. Keys are hashed in \
+generalized UTF-8, in which a lone surrogate is three bytes. Strings here are ASCII; an escape from \\ud800 to \
+\\udfff without its pair is a lone surrogate, which some JSON readers reject.";
 
 pub(crate) fn vectors() -> Vec<String> {
     let mut keys: Vec<(String, Option<Vec<u16>>)> = vec![("no key".into(), None)];

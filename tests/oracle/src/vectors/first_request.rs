@@ -5,8 +5,8 @@ use super::wander::{Wander, wander};
 use crate::history::History;
 use crate::limit::Limit;
 
-pub(crate) const ABOUT: &str = "Fixed windows that begin at a key's first request: the next request after the key is full \
-again opens a new window; debt is paid on the key's own grid.";
+pub(crate) const ABOUT: &str = "Fixed windows that begin at a key's first request: the first request after the key is \
+full again opens a new window. Debt is paid on the key's own grid.";
 
 const END: f64 = 4_503_599_627_370_496.0;
 

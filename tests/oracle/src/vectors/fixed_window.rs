@@ -3,7 +3,8 @@ use super::wander::{Wander, wander};
 use crate::history::History;
 use crate::limit::Limit;
 
-pub(crate) const ABOUT: &str = "Fixed windows: tokens come back at each window's start, on a grid that never drifts.";
+pub(crate) const ABOUT: &str = "Fixed windows: tokens are added at the start of each window, on a grid that never \
+drifts.";
 
 /// Tokens are taken until there are no more; then checks in later windows.
 pub(crate) fn emptied(name: &str, limit: Limit, start: f64, count: f64) -> String {

@@ -1,9 +1,9 @@
 use crate::json::any_number;
 use serde_json::{Map, Value, json};
 
-pub(crate) const ABOUT: &str = "Bad input: the error names the field, the rule and what came, before any state is read. \
-A number that JSON lacks is {\"$\": its name}; other JavaScript values are raw JSON or {\"$\": what it is}, and only \
-JavaScript hosts run those. A vector without `call` fails for its config alone.";
+pub(crate) const ABOUT: &str = "Bad input: the error names the field, the rule and the value, before any state is \
+read. {\"$\": name} is a number that JSON lacks, such as NaN. Other JavaScript values are raw JSON or {\"$\": \
+description}, and only JavaScript hosts run those. Without `call`, the config alone is the mistake.";
 
 const TOKENS: &str = "a finite number of tokens from 0 to 1099511627776";
 const FIELDS: [(&str, &str); 8] = [

@@ -7,10 +7,10 @@ use crate::random::Random;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
-pub(crate) const ABOUT: &str = "Several limits, all or nothing. Requests on one limit and key are one request for their \
-sum, reserved where each of them sets `reserve`, and each has the decision of that. Where one denies, nothing is written, \
-each decision is what its own check (of that sum) would return, and retryAt is the latest of those that deny, absent where \
-one of them has none. Where all are granted, retryAt is the latest of those that are reserved.";
+pub(crate) const ABOUT: &str = "Several limits, all or nothing. Requests on one limit and key are one request for \
+their sum, which may be reserved only if each of them sets `reserve`; each has the decision on that sum. If one is \
+denied, nothing is written, each decision is that of a check of its sum, and retryAt is the latest of the denials, \
+absent if one of them has none. If all are granted, retryAt is the latest of the reservations.";
 
 #[derive(Clone)]
 struct Request {

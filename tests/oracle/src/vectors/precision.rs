@@ -3,8 +3,8 @@ use super::wander::{Wander, wander};
 use crate::history::History;
 use crate::limit::Limit;
 
-pub(crate) const ABOUT: &str =
-    "Where rounding shows: the value is the same to the bit on every host, and retryAt is right in spite of it.";
+pub(crate) const ABOUT: &str = "Cases in which rounding shows: the value is the same to the bit on every host, and \
+retryAt is exact all the same.";
 
 pub(crate) fn vectors() -> Vec<String> {
     let mut out = Vec::new();

@@ -3,7 +3,8 @@ use super::wander::{Wander, wanders};
 use crate::history::History;
 use crate::limit::Limit;
 
-pub(crate) const ABOUT: &str = "Reservations: granted for later and paid for; maxReserved bounds what may be owed.";
+pub(crate) const ABOUT: &str = "Reservations: tokens that are taken now, for use at retryAt. maxReserved bounds the \
+tokens that may be owed.";
 
 pub(crate) fn vectors() -> Vec<String> {
     let mut out = Vec::new();

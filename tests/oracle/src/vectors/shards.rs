@@ -3,8 +3,8 @@ use super::wander::{Wander, wanders};
 use crate::history::History;
 use crate::limit::Limit;
 
-pub(crate) const ABOUT: &str = "Limits with `shards` in stores that keep all rows in one place: one bucket, with the \
-answers and the state that the same limit has without `shards`.";
+pub(crate) const ABOUT: &str = "Limits with `shards` in stores that keep all rows in one place: such a limit is one \
+bucket, with the same decisions and state as without `shards`.";
 
 pub(crate) fn vectors() -> Vec<String> {
     let mut out = Vec::new();

@@ -3,7 +3,8 @@ use super::wander::{Wander, wander};
 use crate::history::History;
 use crate::limit::Limit;
 
-pub(crate) const ABOUT: &str = "Token buckets: a fresh key is full, tokens come back continuously, retryAt is exact.";
+pub(crate) const ABOUT: &str = "Token buckets: a fresh key is full, tokens are added continuously, and retryAt is \
+exact.";
 
 pub(crate) fn vectors() -> Vec<String> {
     let mut out = Vec::new();
