@@ -1,8 +1,9 @@
--- The algebra in SQL: the core's operations, in its order, on the same doubles. The tests compare the two bit for bit.
+-- The algebra in SQL: the operations of the core, in the same order and on the same doubles. The tests compare the two
+-- bit for bit.
 --
--- `LEAST(b, a)` is the core's `min(a, b)`: it keeps its first argument where the two are equal. A `start` that is NULL
--- means a token bucket, an infinite one windows that begin at the first request; a `value` that is NULL no state, and a
--- floor of -1.8e308 no floor.
+-- `LEAST(b, a)` is the core's `min(a, b)`: it returns its first argument if the two are equal. A `start` of NULL is a token
+-- bucket; an infinite one is windows that begin at the first request. A `value` of NULL is no state, and a floor of -1.8e308
+-- is no floor.
 
 CREATE OR REPLACE FUNCTION tidegate.clock() RETURNS float8 LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
   SELECT floor(date_part('epoch', clock_timestamp()) * 1000)
@@ -13,14 +14,15 @@ RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT convert_to(name || coalesce(':' || key, ''), 'UTF8')
 $$;
 
--- Two finite numbers. NaN is above every number here, and equal to itself.
+-- Whether both numbers are finite. PostgreSQL orders NaN above every other number, and equal to itself.
 CREATE OR REPLACE FUNCTION tidegate.is_state(value float8, ts float8)
 RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT value < 'Infinity' AND value > '-Infinity' AND ts < 'Infinity' AND ts > '-Infinity'
 $$;
 
--- Tokens that come back in so many ms. PostgreSQL refuses a quotient that is too small for a double, where the algebra
--- has 0: that is one at most half the smallest double, 2^-1074. Both sides of the comparison are exact, by 2^601.
+-- Tokens that are added in `elapsed` ms. PostgreSQL raises an error for a quotient that is too small for a double, where the
+-- algebra has 0: at most half of the smallest double, 2^-1074. Both sides of the comparison are multiplied by a power of
+-- two, 2^601 in total, so they are exact.
 CREATE OR REPLACE FUNCTION tidegate.returned(elapsed float8, rate float8, period float8)
 RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE
@@ -30,7 +32,7 @@ RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   END
 $$;
 
--- Where the grid begins that the windows of a state are on; NULL for a token bucket.
+-- Origin of the window grid of a state; NULL for a token bucket.
 CREATE OR REPLACE FUNCTION tidegate.grid(start float8, ts float8)
 RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN start = 'Infinity'::float8 THEN ts ELSE start END
@@ -89,22 +91,22 @@ CREATE OR REPLACE FUNCTION tidegate.is_payable(
 $$;
 
 -- refill_value of a token bucket in the ordinary case: a state that is not from a broken clock, and a rate above 1e-250.
--- It is the shorter to set up, and the same to the bit, since nothing comes back in no time.
+-- It is faster to set up. The result is the same to the bit, since 0 ms add 0 tokens.
 CREATE OR REPLACE FUNCTION tidegate.bucket_value(
   rate float8, period float8, capacity float8, value float8, ts float8, now float8
 ) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT LEAST(capacity, value + (GREATEST(now - ts, 0::float8) * rate) / period)
 $$;
 
--- The periods in which so many tokens, above 0, come back: an estimate. PostgreSQL refuses a quotient that is too small
--- for a double.
+-- Periods until this many tokens, more than 0, are added: an estimate. PostgreSQL raises an error for a quotient that is too
+-- small for a double.
 CREATE OR REPLACE FUNCTION tidegate.periods(tokens float8, rate float8)
 RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT GREATEST(tokens, 1e-250::float8) / rate
 $$;
 
--- When a state is full again, ms: an estimate, for deleting rows an hour later. A rate that is too small for the quotient
--- never fills it.
+-- When a state is full again, ms since the Unix epoch: an estimate, for deleting rows an hour later. At a rate that is too
+-- small for the quotient, that is never.
 CREATE OR REPLACE FUNCTION tidegate.full_at(
   rate float8, period float8, capacity float8, start float8, value float8, ts float8
 ) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

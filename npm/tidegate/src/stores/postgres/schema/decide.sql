@@ -1,13 +1,13 @@
--- The functions for any language: see the page on PostgreSQL. Times are ms since the Unix epoch.
+-- Functions that any language can call: see the page on PostgreSQL. Times are ms since the Unix epoch.
 
--- The first integer ms after "now" at which a state holds "count" more than "floor_value", or NULL where the clock ends
--- before. The closed form is an estimate; the evaluation itself decides.
+-- The first integer ms after "now" at which a state holds "count" more than "floor_value"; NULL if that is after the latest
+-- clock reading. The closed form is only an estimate, from which the search begins.
 CREATE OR REPLACE FUNCTION tidegate.least_time(
   rate float8, period float8, capacity float8, start float8, value float8, ts float8, now float8, count float8,
   floor_value float8
 ) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  -- Steps of 1 ms from ts, or of one window from its own.
+  -- A step is 1 ms; or one window, counted from the one that the state is in.
   unit float8 := CASE WHEN start IS NULL THEN 1 ELSE period END;
   origin float8 := CASE WHEN start IS NULL THEN 0 ELSE tidegate.grid(start, ts)
     + floor((ts - tidegate.grid(start, ts)) / period) * period END;
@@ -47,7 +47,7 @@ BEGIN
   RETURN ceil(origin + at * unit);
 END $$;
 
--- Raises the error that names the argument of "decide" that is wrong.
+-- Raises an error that names the wrong argument of "decide".
 CREATE OR REPLACE FUNCTION tidegate.refuse_arguments(
   op text, name text, rate float8, period float8, capacity float8, start float8, count float8, max_reserved float8
 ) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
@@ -75,8 +75,9 @@ BEGIN
   RAISE EXCEPTION '%', wrong USING ERRCODE = '22023';
 END $$;
 
--- One call on one limit and key: op "take", "check", "give", "charge" or "block", whose "count" is its length in ms. Without a key: the limit as a whole. A fixed
--- window has a "start", a token bucket has none; a "start" of 'Infinity' is the key's first request. retry_at is exact. Call it in FROM.
+-- One call on one limit and key: op "take", "check", "give", "charge" or "block", whose "count" is its length in ms. A key
+-- of NULL is the limit as a whole. A fixed window has a "start", and a token bucket has none; a "start" of 'Infinity' is the
+-- key's first request. retry_at is exact. Call it in FROM.
 CREATE OR REPLACE FUNCTION tidegate.decide(
   op text, name text, key text, rate float8, period float8, capacity float8 DEFAULT NULL, start float8 DEFAULT NULL,
   count float8 DEFAULT 1, reserve boolean DEFAULT false, max_reserved float8 DEFAULT NULL, at float8 DEFAULT NULL,
@@ -97,8 +98,8 @@ BEGIN
     RAISE EXCEPTION '"at" must be ms since the Unix epoch from 0 to 4503599627370496; got %', at USING ERRCODE = '22023';
   END IF;
   now := coalesce(floor(at), tidegate.clock());
-  -- A take that a token bucket grants in the ordinary case, as in take_row. Nothing else runs while the row is locked.
-  -- A row whose name has no colon was made under a name and a key that were checked below.
+  -- A take that a token bucket grants in the ordinary case, as in take_row: nothing else runs while the row is locked.
+  -- Names without a colon need no check here: a row exists only if its name and key have passed the checks below.
   IF op = 'take' AND start IS NULL AND reserve IS FALSE AND max_reserved IS NULL AND strpos(name, ':') = 0
     AND rate > 1e-250 AND rate <= 1099511627776 AND period >= 1 AND period <= 1099511627776 AND floor(period) = period
     AND size >= 0 AND size <= 1099511627776 AND count > 0 AND count <= 1099511627776
@@ -130,13 +131,13 @@ BEGIN
     RAISE EXCEPTION '"key" must be 1 to 1024 bytes in UTF-8, or NULL for the limit as a whole; got % bytes',
       octet_length(convert_to(key, 'UTF8')) USING ERRCODE = '22023';
   END IF;
-  -- Without backslashes, which mean nothing where standard_conforming_strings is off.
+  -- The pattern has no backslashes, which have another meaning if standard_conforming_strings is off.
   IF current_query() ~* 'decide[[:space:]]*[(][^;]*[)][[:space:]]*[)][.][*]' THEN
     RAISE EXCEPTION 'tidegate: (decide(...)).* calls decide once for each of its five columns, and would take five times'
       USING ERRCODE = '0A000', HINT = 'Write SELECT * FROM decide(...), with its schema, and with LATERAL where it needs a row.';
   END IF;
   floor_value := CASE WHEN reserve THEN -coalesce(max_reserved, 1.7976931348623157e308) ELSE 0 END;
-  -- What writes nothing, such as a denial, and what makes a row need no more than this. The rest locks the row.
+  -- A call that writes nothing, such as a denial, and one that inserts the row, end here. Any other call locks the row.
   SELECT s.value, s.ts INTO before_v, before_t FROM tidegate.states s WHERE s.id = row_id;
   IF before_v IS NULL OR tidegate.is_state(before_v, before_t) THEN
     did := tidegate.apply_op(number_of_op, rate, period, size, floor_value, start, count, before_v, before_t, now);
@@ -158,7 +159,7 @@ BEGIN
     END IF;
     did := tidegate.apply_op(number_of_op, rate, period, size, floor_value, start, count, before_v, before_t, now);
   END IF;
-  -- Now and then a call that makes a row deletes full ones. Those have been idle for an hour: hardly a call waits for their locks.
+  -- One in 128 calls that insert a row deletes full rows, which have been idle for an hour: few calls wait for their locks.
   IF before_v IS NULL AND did.new_value IS NOT NULL AND at IS NULL AND random() < 1 / 128.0
     AND current_setting('transaction_isolation') = 'read committed'
   THEN PERFORM tidegate.purge(512, CASE WHEN random() < 0.5 THEN row_id ELSE '' END);
@@ -170,13 +171,13 @@ BEGIN
     value := 0;
     ts := now;
   ELSIF NOT ok AND value - count < floor_value THEN
-    -- Else no wait grants it: the debt would outlast the clock.
+    -- Otherwise there is no such time: the debt would be paid only after the latest clock reading.
     retry_at := tidegate.least_time(rate, period, size, start, before_v, before_t, now, count, floor_value);
   ELSIF op = 'block' THEN
     retry_at := tidegate.least_time(rate, period, size, start, coalesce(did.new_value, before_v),
       coalesce(did.new_ts, before_t), now, LEAST(size, 1), 0);
   ELSIF ok THEN
-    -- A check writes nothing; the value is what it would leave.
+    -- A check writes nothing; its value is the one that a take would leave.
     IF did.new_value IS NULL AND op = 'check' THEN value := value - count; END IF;
     IF value < 0 THEN retry_at := tidegate.least_time(rate, period, size, start, value, ts, now, 0, 0); END IF;
   END IF;
@@ -192,7 +193,7 @@ CREATE OR REPLACE FUNCTION tidegate.block(
   FROM tidegate.decide('block', name, key, rate, period, capacity, start, ms, at => at) d
 $$;
 
--- Ends a block, and whatever else a limit and key owe: the key is full.
+-- Ends a block, and forgives any other debt of a limit and key: the key is full.
 CREATE OR REPLACE FUNCTION tidegate.unblock(name text, key text) RETURNS void LANGUAGE sql VOLATILE
 SET enable_seqscan = off SET jit = off AS $$
   DELETE FROM tidegate.states s WHERE s.id = tidegate.id(name, key)

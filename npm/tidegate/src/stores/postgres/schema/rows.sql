@@ -1,23 +1,23 @@
--- What the library calls. Rows are named by their ids; every function that locks several of them locks them in the order
--- of the ids, so that no two calls ever wait for each other.
+-- The functions that the library calls. Each function that locks several rows locks them in the order of their ids, so no
+-- two calls deadlock.
 --
--- A function whose arguments or reply change gets a new name: a process finds the functions of its own version, or an
--- error that says to migrate.
+-- A function whose arguments or reply change gets a new name. So a process calls the functions of its own version, or gets
+-- an error that says to migrate.
 --
--- The settings of the functions keep to the index: a plan is kept for long, and one that was made while the table was
--- small, by reading it all, would be slow once the table has grown. `extra_float_digits` keeps doubles exact as text. Without
--- `jit = off` each statement would be compiled, for half a second, in a session that turns off what its plan needs, such as
--- `enable_nestloop`: the server then takes the plan for a very expensive one.
+-- The functions turn off the plans that do not use the index: PostgreSQL caches plans, and a full scan that was fast while
+-- the table was small would be slow once the table has grown. `extra_float_digits` keeps doubles exact as text. `jit = off`
+-- is for sessions that turn off what the plan needs, such as `enable_nestloop`: the server then estimates a very high cost,
+-- and would compile each statement, for half a second.
 
--- Raises an error where a row can be neither found nor written: else a call would be granted that nothing records.
+-- Raises an error if a row can be neither found nor written: otherwise a call would be granted and not recorded.
 CREATE OR REPLACE FUNCTION tidegate.refuse_unwritten() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'tidegate: the table states did not take a row: a trigger on it, or row-level security, prevents that';
 END $$;
 
--- The most common call: one take of "count" above 0, without reserve, on one row. Returns "now,value,ts" with what was
--- written (",new" after it where there was no row), or "now,value,ts,denied" with what is stored where that denies or is not
--- a state.
+-- The most common call: one take of "count" above 0, without reserve, on one row. Returns "now,value,ts" with the state that
+-- was written, followed by ",new" if there was no row; or "now,value,ts,denied" with the stored numbers, if these deny or are
+-- not a state.
 CREATE OR REPLACE FUNCTION tidegate.take_row(
   key bytea, rate float8, period float8, capacity float8, start float8, count float8, at float8 DEFAULT NULL
 ) RETURNS text LANGUAGE plpgsql VOLATILE SET extra_float_digits = 1 SET enable_seqscan = off SET jit = off AS $$
@@ -26,7 +26,7 @@ DECLARE
   v float8;
   t float8;
 BEGIN
-  -- A token bucket in the ordinary case. NaN is above every number, so that a state with NaN is left to the branch below.
+  -- A token bucket in the ordinary case. NaN is above every number, so a state with NaN goes to the branch below.
   IF start IS NULL AND rate > 1e-250 THEN
     UPDATE tidegate.states s
     SET value = tidegate.bucket_value(rate, period, capacity, s.value, s.ts, now) - count, ts = GREATEST(s.ts, now),
@@ -37,7 +37,7 @@ BEGIN
     RETURNING s.value, s.ts INTO v, t;
     IF FOUND THEN RETURN now || ',' || v || ',' || t; END IF;
   END IF;
-  -- Other calls may insert and delete the row meanwhile, but not at every try.
+  -- Concurrent calls may insert or delete the row, but not at every try.
   FOR try IN 1 .. 100 LOOP
     SELECT s.value, s.ts INTO v, t FROM tidegate.states s WHERE s.id = key;
     IF NOT FOUND THEN
@@ -65,8 +65,9 @@ BEGIN
   PERFORM tidegate.refuse_unwritten();
 END $$;
 
--- What a block for "ms" writes on a state ("v" NULL: none); NULL where one token is denied until its end anyway. It ends
--- "ms" after the clock or the state, on a grid of windows where the next one begins.
+-- The state that a block for "ms" writes over a state ("v" is NULL for none); NULL if one token is denied until its end
+-- anyway. It ends "ms" after the clock, or after the state's ts if that is ahead; on a grid of windows, where the first
+-- window begins at or after that.
 CREATE OR REPLACE FUNCTION tidegate.block_state(
   rate float8, period float8, capacity float8, start float8, v float8, t float8, now float8, ms float8,
   OUT new_value float8, OUT new_ts float8
@@ -102,14 +103,14 @@ BEGIN
     before := rate * (windows - 1);
   END IF;
   new_value := target - gain;
-  -- PostgreSQL refuses a product that is too small for a double, where the algebra has 0: that is one of at most 2^-1024.
+  -- PostgreSQL raises an error for a product that is too small for a double, where the algebra has 0. At 2^-1024 it is.
   ulps := CASE WHEN gain + target <= 5.562684646268003e-309::float8 THEN 0
     ELSE (gain + target) * 4.440892098500626e-16::float8 END;
   IF new_value + gain < one THEN new_value := new_value + ulps; END IF;
   IF new_value + before >= one THEN new_value := new_value - ulps; END IF;
 END $$;
 
--- One operation on one state ("v" NULL: none): whether it is granted, and what it writes (NULL: nothing).
+-- One operation on one state ("v" is NULL for none): whether it is granted, and the state that it writes, NULL for none.
 -- op: 0 take, 1 check, 2 give, 3 charge, 4 block, whose "count" is its length in ms.
 CREATE OR REPLACE FUNCTION tidegate.apply_op(
   op int, rate float8, period float8, capacity float8, floor_value float8, start float8, count float8,
@@ -142,12 +143,13 @@ BEGIN
   END IF;
 END $$;
 
--- Any calls on any rows, in their order, with one decision for those that belong together. Call i is on row
--- ids[row_of[i]], with the numbers at place spec_of[i] of the lists from "ops" on ("starts" NaN: a token bucket; "floors"
--- -1.8e308: none), made times[i] times. Calls i to i + together[i] - 1 are all granted or none is. Op 5 deletes the row.
+-- Any calls on any rows, in order. Call i is on row ids[row_of[i]]. Its numbers are at index spec_of[i] of the arrays from
+-- "ops" on; a start of NaN is a token bucket, a floor of -1.8e308 is none. It is made times[i] times. Calls i to
+-- i + together[i] - 1 are all granted, or none is. Op 5 deletes the row.
 --
--- Returns "now;value,...;ts,...": what each row stored before (nothing between the commas: no row). The core repeats the
--- calls on that, and comes to the same decisions. Calls are first evaluated without a lock: what is denied writes nothing.
+-- Returns "now;value,...;ts,...": the numbers that each row stored before, with nothing between the commas for no row. The
+-- core repeats the calls on these, and makes the same decisions. Calls are first evaluated without a lock, since a denial
+-- writes nothing.
 CREATE OR REPLACE FUNCTION tidegate.call_rows(
   ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
   capacities float8[], floors float8[], starts float8[], counts float8[], at float8 DEFAULT NULL
@@ -163,7 +165,7 @@ DECLARE
   before_t float8[];
   v float8[];
   t float8[];
-  -- The numbers of the last write to each row; 0: it is deleted; NULL: none.
+  -- Index of the numbers of the last write to each row; 0 if the row is deleted, NULL if it is unchanged.
   spec_written int[];
   written int;
   i int;
@@ -182,7 +184,7 @@ BEGIN
     SELECT array_agg(r.value ORDER BY i.n), array_agg(r.ts ORDER BY i.n) INTO seen_v, seen_t
     FROM unnest(ids) WITH ORDINALITY i(id, n)
     LEFT JOIN tidegate.states r ON r.id = i.id AND r.id <> ALL (coalesce(inserted, '{}'));
-    -- Where nothing changed before the lock, what was evaluated without it holds.
+    -- If no row changed before the locks were taken, the evaluation without them holds.
     EXIT WHEN locked AND seen_v IS NOT DISTINCT FROM before_v AND seen_t IS NOT DISTINCT FROM before_t;
     before_v := seen_v;
     before_t := seen_t;
@@ -225,7 +227,7 @@ BEGIN
       FOR j IN i .. last LOOP
         k := row_of[j];
         s := spec_of[j];
-        -- A row that is not a state fails its own calls.
+        -- Calls on a row that is not a state fail.
         granted := granted AND (v[k] IS NULL OR tidegate.is_state(v[k], t[k]));
         EXIT WHEN NOT granted;
         did := tidegate.apply_op(ops[s], rates[s], periods[s], capacities[s], floors[s], NULLIF(starts[s], 'NaN'),
@@ -247,8 +249,8 @@ BEGIN
     END LOOP;
     EXIT WHEN locked OR array_remove(spec_written, NULL) = '{}';
 
-    -- Locks every row, and inserts those that are missing, in the order of the ids. `WHERE false`: a row that exists is
-    -- locked, and not written.
+    -- Locks every row, and inserts missing ones, in the order of the ids. With `WHERE false`, an existing row is locked and
+    -- not written.
     WITH added AS (
       INSERT INTO tidegate.states AS r SELECT i.id, 0, 0 FROM unnest(ids) i(id) ORDER BY i.id
       ON CONFLICT (id) DO UPDATE SET value = r.value WHERE false RETURNING r.id
@@ -272,7 +274,7 @@ BEGIN
   RETURN now || ';' || array_to_string(before_v, ',', '') || ';' || array_to_string(before_t, ',', '');
 END $$;
 
--- What is stored under these ids: "now;value,...;ts,...", nothing between the commas where nothing is stored.
+-- The stored states of these ids: "now;value,...;ts,...", with nothing between the commas for no row.
 CREATE OR REPLACE FUNCTION tidegate.read_rows(ids bytea[], at float8 DEFAULT NULL)
 RETURNS text LANGUAGE sql VOLATILE
 SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
@@ -281,8 +283,8 @@ SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off 
   FROM unnest(ids) WITH ORDINALITY i(id, n) LEFT JOIN tidegate.states s ON s.id = i.id
 $$;
 
--- Places (from 1) of the ids whose rows another transaction has locked or is inserting, joined by commas. It waits for
--- none of them, and changes nothing.
+-- Indexes (from 1) of the ids whose rows another transaction has locked or is inserting, joined by commas. It waits for none
+-- of them, and changes nothing.
 CREATE OR REPLACE FUNCTION tidegate.locked_rows(ids bytea[])
 RETURNS text LANGUAGE plpgsql VOLATILE
 SET lock_timeout = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
@@ -300,7 +302,7 @@ BEGIN
   FROM unnest(ids) WITH ORDINALITY i(id, n) LEFT JOIN tidegate.states s ON s.id = i.id
   WHERE i.id <> ALL (coalesce(free, '{}'));
   IF taken IS NULL AND missing IS NOT NULL THEN
-    -- A row that is being inserted cannot be seen: only to insert it as well shows it. Each insertion is undone.
+    -- A row that another transaction is inserting is not visible, but a second insertion waits for it. Each one is undone.
     FOREACH place IN ARRAY missing LOOP
       BEGIN
         INSERT INTO tidegate.states VALUES (ids[place], 0, 0) ON CONFLICT (id) DO NOTHING;
@@ -314,8 +316,8 @@ BEGIN
   RETURN coalesce(array_to_string(taken, ','), '');
 END $$;
 
--- Passes a reply on. Where the statement has taken more than "most" ms since the server received it, it is undone as a
--- whole: by then its callers have been answered.
+-- Returns the reply. If more than "most" ms have passed since the server received the statement, an error undoes all of it:
+-- by then its callers have their answers.
 CREATE OR REPLACE FUNCTION tidegate.in_time(reply text, most float8)
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -325,8 +327,8 @@ BEGIN
   RETURN reply;
 END $$;
 
--- The same as call_rows in a transaction of its own at READ COMMITTED, whatever the session's default: there a concurrent
--- write is waited for, and does not undo the statement. The first retry of a conflict is this.
+-- call_rows in a transaction of its own at READ COMMITTED, whatever the session's default: there a statement waits for a
+-- concurrent write, and is not undone by it. It is the first retry after a conflict.
 CREATE OR REPLACE PROCEDURE tidegate.call_rows_committed(
   ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
   capacities float8[], floors float8[], starts float8[], counts float8[], at float8, lock text, most float8,
@@ -340,9 +342,9 @@ BEGIN
     floors, starts, counts, at), most);
 END $$;
 
--- Deletes rows that have been full for an hour, which are the same as none: of at most "slice" rows looked at, from id
--- "after" on. The hour is the most that a clock may step back. Rows that are locked are left alone. Returns how many it
--- deleted, and the id to continue after (NULL: that was the last slice).
+-- Deletes rows that have been full for an hour, among the "slice" rows after the id "after". A full row is the same as no
+-- row, and an hour is the most that a clock may step back. Locked rows are skipped. Returns how many rows were deleted, and
+-- the id after which to continue; NULL at the end of the table.
 CREATE OR REPLACE FUNCTION tidegate.purge(
   slice int DEFAULT 1000, after bytea DEFAULT '', at float8 DEFAULT NULL, OUT removed int, OUT next bytea
 ) LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
@@ -364,7 +366,7 @@ BEGIN
   IF looked < slice THEN next := NULL; END IF;
 END $$;
 
--- The same for the whole table, slice by slice, each committed on its own: CALL tidegate.sweep().
+-- Purges the whole table, with a commit after each slice: CALL tidegate.sweep().
 CREATE OR REPLACE PROCEDURE tidegate.sweep(slice int DEFAULT 1000) LANGUAGE plpgsql AS $$
 DECLARE
   step record;

@@ -1,5 +1,5 @@
--- The one table: two numbers for each limit and key, and the time (epoch ms) from which the row is full and may be
--- deleted. That has no index, and pages have room: so an update stays on its page and touches no index.
+-- The one table: the two numbers of each limit and key, and full_at, the time from which the row is full, ms since the Unix
+-- epoch. full_at has no index, and pages have free space, so an update stays on its page and changes no index.
 
 CREATE TABLE IF NOT EXISTS tidegate.states (
   id bytea NOT NULL,
