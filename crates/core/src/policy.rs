@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_has_its_part_of_all_but_the_period() {
+    fn a_shard_has_its_part_of_each_number_but_the_period() {
         let config = Config { rate: 12.0, period: 1000.0, ..Config::new(Kind::TokenBucket) };
         let config = Config { capacity: Some(8.0), max_reserved: Some(6.0), shards: Some(4.0), ..config };
         let shard = Policy::new(&config).unwrap().shard_bucket(0.0);

@@ -22,7 +22,7 @@ fn every_quote_in_the_proofs_is_in_its_file_and_every_test_exists() {
             assert!(source.contains(quote), "{file} has no {quote}");
             quotes += 1;
         }
-        for name in line.strip_prefix("* tried by `").into_iter().flat_map(|rest| rest.split('`').step_by(2)) {
+        for name in line.strip_prefix("* tested by `").into_iter().flat_map(|rest| rest.split('`').step_by(2)) {
             assert!(name.is_empty() || sources.contains(&format!("fn {name}(")), "there is no test {name}");
             tests += 1;
         }

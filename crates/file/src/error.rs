@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_a_damaged_file_has_the_remedy_and_another_has_what_failed() {
+    fn the_error_of_a_damaged_file_has_the_remedy_and_other_errors_name_the_failed_operation() {
         let text =
             |error| FileError::engine(Path::new("/states"), "a call failed", &heed::Error::Mdb(error)).to_string();
         for error in [MdbError::Corrupted, MdbError::Invalid, MdbError::PageNotFound, MdbError::VersionMismatch] {

@@ -139,7 +139,7 @@ fn first(folder: &Path, wanted: Options) -> Result<Parts, FileError> {
     }
     if snapshot::noted_sync(folder) == SyncMode::Always {
         // Once the note has changed, a power cut brings back the last snapshot. It must not be older than what was synced.
-        snapshot::make(folder, &env, Duration::ZERO)?;
+        snapshot::make(folder, &env, 0)?;
     }
     snapshot::note(folder, settings.sync)?;
     let rows = write_settings(folder, &env, settings)?;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const DATA: &str = "data.mdb";
 const SNAPSHOT: &str = "snapshot.mdb";
@@ -115,13 +115,13 @@ fn age(folder: &Path) -> Option<Duration> {
     fs::metadata(snapshot(folder)).and_then(|found| found.modified()).ok()?.elapsed().ok()
 }
 
-/// Makes a snapshot, unless another process is making one for all of `patience`. Returns whether it did.
-pub(crate) fn make(folder: &Path, env: &Env<WithoutTls>, patience: Duration) -> Result<bool, FileError> {
+/// Makes a snapshot, unless another process is still making one after this many ms. Returns whether it did.
+pub(crate) fn make(folder: &Path, env: &Env<WithoutTls>, ms: u32) -> Result<bool, FileError> {
     let fail = |error: io::Error| FileError::io(folder, "a snapshot cannot be written", &error);
     let turn = private::open(&folder.join("snapshot.lock"), false).map_err(fail)?;
-    let since = Instant::now();
+    let mut waits = 0..ms;
     while !tried(folder, turn.try_lock())? {
-        if since.elapsed() >= patience {
+        if waits.next().is_none() {
             return Ok(false);
         }
         thread::sleep(Duration::from_millis(1));
@@ -141,8 +141,8 @@ fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// How long the last snapshot of a process waits for one that another process is making, which may lack its last writes.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Ms that the last snapshot of a process waits for one that another process is making, which may lack its last writes.
+const PATIENCE: u32 = 10_000;
 /// Looks for new writes per interval between two snapshots. A write waits for at most two, and the copy.
 const TICKS: u32 = 3;
 
@@ -181,7 +181,7 @@ impl Keeper {
                 // Another process may have made one: later writes are younger than a tick.
                 if now != kept && (last || is_due(age(&folder), tick)) {
                     let removed = is_removed(&folder, &owner);
-                    let patience = if last { PATIENCE } else { Duration::ZERO };
+                    let patience = if last { PATIENCE } else { 0 };
                     let made = if removed { Err(FileError::removed(&folder)) } else { make(&folder, &env, patience) };
                     if matches!(made, Ok(true)) {
                         kept = now;
@@ -249,7 +249,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_run_of_the_system_is_that_of_its_boot() {
+    fn the_run_of_the_system_is_its_boot_id() {
         let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("an id");
         assert_eq!(run(), id.trim());
     }

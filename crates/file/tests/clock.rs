@@ -21,7 +21,7 @@ fn take(store: &FileStore, limit: &Limit, key: &str, count: f64, now: f64) -> bo
 }
 
 #[test]
-fn swings_of_ten_minutes_mint_nothing_where_full_states_are_dropped() {
+fn clock_swings_of_ten_minutes_add_no_tokens_if_full_states_are_dropped() {
     let folder = Temporary::new();
     let mut store = folder.open_with(Options { max_keys: NonZeroU32::new(1000), sync: None }).expect("a store");
     let limit = limit(&store);

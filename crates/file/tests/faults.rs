@@ -249,7 +249,7 @@ fn a_folder_that_was_removed_while_it_is_open_opens_once_it_is_closed() {
 /// The process that has it open writes its snapshots by the path.
 #[cfg(unix)]
 #[test]
-fn what_is_made_in_place_of_a_folder_that_was_renamed_gets_no_snapshot_of_it() {
+fn a_folder_made_in_place_of_a_renamed_one_gets_no_snapshot_of_it() {
     let folder = Temporary::new();
     let store = folder.open();
     let limit = bucket(&store, 3.0);

@@ -11,7 +11,7 @@ use temporary::{Temporary, bucket, granted};
 use tidegate_file::Options;
 
 #[test]
-fn all_blocks_of_mapped_files_are_reserved_or_the_folder_is_refused() {
+fn all_blocks_of_mapped_files_are_reserved_or_opening_fails() {
     let options = Options { max_keys: Some(NonZeroU32::MIN), sync: None };
     let folder = Temporary::new();
     let store = folder.open_with(options).expect("a store");

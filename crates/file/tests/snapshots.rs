@@ -37,7 +37,7 @@ fn after_a_power_cut_the_last_snapshot_is_restored() {
 }
 
 #[test]
-fn a_write_is_followed_by_a_snapshot_and_without_one_none_is_made() {
+fn a_write_is_followed_by_a_snapshot_and_no_other_snapshot_is_made() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: None, sync: Some(every(20)) }).expect("a store");
     let snapshot = folder.0.join("snapshot.mdb");
@@ -128,7 +128,7 @@ fn a_snapshot_that_fails_leaves_no_copy_which_would_keep_the_last_room_of_a_disk
 
 #[cfg(unix)]
 #[test]
-fn what_another_process_snapshot_may_lack_is_in_the_next_one() {
+fn a_write_that_the_snapshot_of_another_process_may_lack_is_in_the_next_one() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Temporary::new();
     let turn = folder.0.join("snapshot.lock");

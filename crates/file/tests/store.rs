@@ -66,7 +66,7 @@ fn a_folder_that_is_open_is_joined_and_other_settings_are_refused() {
 }
 
 #[test]
-fn what_a_process_left_that_was_killed_while_it_made_the_folder_is_in_no_ones_way() {
+fn a_folder_that_a_killed_process_left_half_made_can_be_opened() {
     let folder = Temporary::new();
     let left = folder.0.join("new");
     std::fs::create_dir_all(&left).expect("a folder");
@@ -95,7 +95,7 @@ fn denied_and_checked_calls_write_nothing() {
 }
 
 #[test]
-fn without_room_the_fullest_of_all_states_goes_where_they_are_few() {
+fn a_table_of_few_states_without_room_evicts_the_fullest_of_all() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: NonZeroU32::new(20), sync: None }).expect("a store");
     let limit = bucket(&store, 1000.0);
@@ -202,7 +202,7 @@ fn has_room_for_max_keys_states() {
 
 /// Its states may take more of the file than a smaller `max_keys` needs.
 #[test]
-fn a_folder_is_mapped_whole_where_max_keys_was_larger_before() {
+fn the_whole_file_is_mapped_after_max_keys_was_lowered() {
     let folder = Temporary::new();
     let open =
         |max_keys| folder.open_with(Options { max_keys: NonZeroU32::new(max_keys), sync: None }).expect("a store");

@@ -80,7 +80,7 @@ fn joins(folder: &Path) {
 
 /// One test, since the record is that of the process.
 #[test]
-fn each_commit_is_synced_or_a_snapshot_of_it() {
+fn each_commit_or_a_snapshot_of_it_is_synced() {
     if let Some(folder) = std::env::var_os("TIDEGATE_JOINED") {
         return joins(Path::new(&folder));
     }
@@ -109,7 +109,7 @@ fn each_commit_is_synced_or_a_snapshot_of_it() {
     let denied = synced(|| assert_eq!(granted(&store, &limit, "ann", 1), 0));
     assert_eq!(denied, [""; 0], "a denial writes nothing");
     let mut other = Command::new(std::env::current_exe().expect("this program"));
-    other.args(["--exact", "each_commit_is_synced_or_a_snapshot_of_it", "--nocapture"]);
+    other.args(["--exact", "each_commit_or_a_snapshot_of_it_is_synced", "--nocapture"]);
     assert!(other.env("TIDEGATE_JOINED", &folder.0).status().expect("a process").success());
     assert_eq!(granted(&store, &limit, "of another process", 3), 2);
     drop(store);

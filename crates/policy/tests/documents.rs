@@ -80,7 +80,7 @@ fn a_stated_cost_takes_at_least_one_token_or_the_default_where_that_is_less() {
 }
 
 #[test]
-fn how_rules_are_enforced_is_read_with_its_defaults_and_written_in_ms() {
+fn the_enforcement_of_a_rule_is_read_with_its_defaults_and_written_in_ms() {
     let about = "rules in shadow mode, with settings of their own for a failed store, and with blocks";
     let case = cases("valid.json").into_iter().find(|case| case.about == about).unwrap();
     let document = Document::parse(&case.text()).unwrap();
@@ -110,7 +110,7 @@ fn how_rules_are_enforced_is_read_with_its_defaults_and_written_in_ms() {
 
 /// JSON has no such number, but JavaScript passes it.
 #[test]
-fn a_match_of_a_number_that_is_not_finite_is_a_mistake() {
+fn a_number_in_a_match_must_be_finite() {
     let text = |text: &str| Tree::Text(text.into());
     let document = |number| {
         let map = |entries: Vec<(&str, Tree)>| {

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_axes_reach_from_the_first_step_to_the_end_of_the_last_and_up_to_all_tokens() {
+    fn the_axes_span_all_steps_and_the_most_tokens() {
         let mut series = Series::new();
         for second in 0..4 {
             series.add(1.7e12 + f64::from(second) * 1e3, 3.0, true);

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_the_light_keys_go_and_where_too_many_are_left_every_key_is_heavy() {
+    fn light_keys_are_dropped_for_room_and_if_too_many_heavy_ones_are_left_every_key_counts_as_heavy() {
         let (room, last) = (ROOM as u16, u16::MAX);
         let same = |keys: u16| heavy((0..keys).map(|key| (key, 100.0)));
         assert!(!has(&same(room), last));

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_as_long_as_allowed_is_read_though_its_end_comes_later() {
+    fn a_line_of_the_greatest_length_is_read_if_its_end_is_in_a_later_chunk() {
         let (short, longest) = (vec![b'a'; MAX_LINE_BYTES / 2], vec![b'b'; MAX_LINE_BYTES]);
         let text = [&short[..], b"\n", &longest, b"\n"].concat();
         assert_eq!(all(&text, text.len() - 1), [Some(short), Some(longest.clone())]);

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_one_count_are_in_their_own_order_each_with_its_longest_wait() {
+    fn keys_with_equal_counts_are_sorted_by_key_and_keep_their_longest_wait() {
         let mut top = Top::new(8);
         for wait in [5.0, 3.0] {
             (0..8).rev().for_each(|key| top.add(&[key], wait));

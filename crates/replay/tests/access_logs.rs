@@ -39,7 +39,7 @@ fn every_field_of_the_common_and_combined_formats_is_a_key() {
 }
 
 #[test]
-fn of_the_headers_of_a_rule_the_formats_have_the_referer_and_the_user_agent_and_their_host_is_the_client() {
+fn access_logs_have_the_headers_referer_and_user_agent_and_their_host_is_the_client() {
     let replayed = |header: &str| {
         let rule = json!({ "name": "a", "limit_keys": [format!("header:{header}")], "algorithm": "token_bucket",
                            "algorithm_config": { "rate": 1, "period": "1h" } });
@@ -54,7 +54,7 @@ fn of_the_headers_of_a_rule_the_formats_have_the_referer_and_the_user_agent_and_
 }
 
 #[test]
-fn the_client_of_a_log_that_begins_with_the_name_of_the_server_is_the_address_behind_it() {
+fn the_client_is_found_after_the_name_of_the_server() {
     for server in ["a.example:443 ", "a.example ", "*:443 ", "- "] {
         let line = format!("{server}{LINE}");
         assert_eq!((by("ip", &line), by("user", &line)), ("10.0.0.1".to_owned(), "ann lee".to_owned()), "{line}");
@@ -81,7 +81,7 @@ fn the_clients_address_is_its_network_by_each_name_of_its_field() {
 }
 
 #[test]
-fn the_client_of_forwarded_addresses_in_place_of_the_host_is_the_first() {
+fn of_forwarded_addresses_in_place_of_the_host_the_first_is_the_client() {
     for proxies in ["", " 10.1.1.1,", " 10.1.1.1, unknown,"] {
         let line = format!("203.0.113.9,{proxies} {LINE}");
         assert_eq!((by("ip", &line), by("user", &line)), ("203.0.113.9".to_owned(), "ann lee".to_owned()), "{line}");
@@ -89,7 +89,7 @@ fn the_client_of_forwarded_addresses_in_place_of_the_host_is_the_first() {
 }
 
 #[test]
-fn the_client_of_a_line_behind_the_text_of_a_log_collector_is_the_address_in_the_line() {
+fn the_client_is_found_after_the_prefix_of_a_log_collector() {
     for collector in [
         "Nov 14 22:13:20 web nginx: ",
         "Nov 14 22:13:20 192.0.2.5 nginx[7]: ",

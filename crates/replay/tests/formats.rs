@@ -82,7 +82,7 @@ fn files_of_different_formats_are_read_in_sequence() {
 }
 
 #[test]
-fn keys_are_any_field_or_several_and_costs_a_column() {
+fn a_key_is_any_field_or_several_and_a_cost_is_a_column() {
     let by =
         |key: Value, log: &str| report(log, json!({ "limits": ["rate=2 period=1s"], "key": key })).limits[0].clone();
     assert_eq!(by(json!(["method"]), COMMON).worst[0].key, "GET");
@@ -113,7 +113,7 @@ fn a_field_in_json_is_found_by_its_path_in_any_case() {
 }
 
 #[test]
-fn every_json_value_that_is_no_object_is_a_key_and_a_list_of_texts_is_as_a_repeated_header() {
+fn every_json_value_but_an_object_is_a_key_and_a_list_of_texts_is_read_as_a_repeated_header() {
     for (value, key) in [
         ("\"ann\"", "ann"),
         (r#""a\u0062c""#, "abc"),
@@ -186,14 +186,14 @@ fn an_unclosed_quote_loses_its_row_in_bounded_memory() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_part_of_the_first_line() {
+fn a_byte_order_mark_is_not_part_of_the_first_line() {
     for (content, format) in [(COMMON, "common"), (JSON, "json"), (CSV, "csv")] {
         assert_same(&report(format!("\u{feff}{content}"), limit()), format);
     }
 }
 
 #[test]
-fn a_file_of_another_known_format_has_an_error_with_the_command_that_converts_it() {
+fn a_known_format_that_is_not_read_has_an_error_with_the_command_that_converts_it() {
     let utf_16: Vec<u8> = std::iter::once(0xfeff).chain(COMMON.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     for (content, remedy) in [
         (utf_16, "iconv -f UTF-16 -t UTF-8"),
@@ -241,7 +241,7 @@ fn a_file_of_unknown_format_is_shown_with_the_formats_tried() {
 }
 
 #[test]
-fn lines_before_the_first_request_are_bad_lines_however_many() {
+fn any_number_of_lines_before_the_first_request_are_bad_lines() {
     let outcome = report("a line of a banner\n".repeat(500) + COMMON, limit());
     assert_eq!((outcome.read.requests, outcome.read.bad, outcome.denied), (4, 500, 1));
 }
@@ -269,7 +269,7 @@ fn a_first_line_that_is_long_does_not_hide_the_format() {
 }
 
 #[test]
-fn behind_a_line_that_is_too_long_a_banner_does_not_hide_the_format_of_a_later_chunk() {
+fn the_format_is_detected_in_a_chunk_after_a_line_that_is_too_long_and_a_banner() {
     let mut replay = begun("the.log");
     for chunk in ["x".repeat(2_000_000), "x".repeat(300_000) + "\na banner\n", JSON.to_owned()] {
         replay.push(chunk.as_bytes()).unwrap();
@@ -279,7 +279,7 @@ fn behind_a_line_that_is_too_long_a_banner_does_not_hide_the_format_of_a_later_c
 }
 
 #[test]
-fn a_log_of_empty_lines_is_no_request_and_takes_no_memory() {
+fn empty_lines_are_not_requests_and_take_no_memory() {
     let mut replay = begun("empty.log");
     for _ in 0..100 {
         replay.push(&[b'\n'; 100_000]).unwrap();
@@ -301,7 +301,7 @@ fn a_short_file_is_read_when_it_ends_and_a_long_one_as_it_arrives() {
 }
 
 #[test]
-fn the_number_of_a_bad_line_counts_empty_ones_before_the_format_is_known() {
+fn the_number_of_a_bad_line_counts_empty_lines_before_the_format_is_detected() {
     let mut replay = begun("the.csv");
     replay.push(&[b'\n'; 300_000]).unwrap();
     replay.push(b"time,ip\nyesterday,a\n1700000000,a\n").unwrap();
@@ -309,7 +309,7 @@ fn the_number_of_a_bad_line_counts_empty_ones_before_the_format_is_known() {
 }
 
 #[test]
-fn times_with_fractions_are_no_whole_seconds() {
+fn times_with_fractions_are_not_whole_seconds() {
     for (log, whole) in [("time,ip\n1700000000.5,a\n1700000001,a\n", false), ("time,ip\n1700000001,a\n", true)] {
         assert_eq!(report(log, limit()).read.whole_seconds, whole);
     }

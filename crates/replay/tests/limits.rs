@@ -189,7 +189,7 @@ fn rules(limit_keys: Value) -> Value {
 }
 
 #[test]
-fn requests_that_lack_a_part_of_a_rules_key_share_one_key_and_are_no_bad_lines() {
+fn requests_that_lack_a_part_of_a_rules_key_share_one_key_and_are_not_bad_lines() {
     let log = "{\"time\":1700000000,\"ip\":\"::1\",\"plan\":\"pro\",\"x-api-key\":\"k\",\"x-org\":\"a\"}\n".to_owned()
         + &"{\"time\":1700000000,\"ip\":\"::1\",\"plan\":\"pro\",\"x-org\":\"a\"}\n".repeat(3)
         + &"{\"time\":1700000000,\"ip\":\"::1\"}\n".repeat(4);
@@ -234,7 +234,7 @@ fn a_long_key_of_a_rule_is_hashed_as_on_a_server() {
 }
 
 #[test]
-fn a_limit_by_the_field_of_a_rule_s_key_has_its_own_key() {
+fn a_limit_and_a_rule_on_the_same_field_have_separate_keys() {
     let mut options = rules(json!(["ip:address"]));
     options["limits"] = json!(["rate=1 period=1h capacity=2"]);
     let log = "{\"time\":1700000000,\"ip\":\"10.0.0.1\",\"plan\":\"pro\"}\n".repeat(3);
@@ -244,7 +244,7 @@ fn a_limit_by_the_field_of_a_rule_s_key_has_its_own_key() {
 }
 
 #[test]
-fn a_text_that_a_rule_matches_is_no_address() {
+fn an_address_in_a_field_of_another_name_is_matched_as_text() {
     let options = rules(json!([])).to_string().replace(r#"\"jwt:plan\":\"pro\""#, r#"\"jwt:plan\":\"10.0.0.1:80\""#);
     let log = "{\"time\":1700000000,\"ip\":\"::1\",\"plan\":\"10.0.0.1:80\"}\n".repeat(3);
     let outcome = run(log, serde_json::from_str(&options).unwrap()).unwrap().report;
@@ -266,7 +266,7 @@ fn the_windows_of_a_rule_are_those_of_a_server() {
 }
 
 #[test]
-fn a_budget_is_the_share_as_it_is_written() {
+fn a_budget_is_not_changed_by_rounding() {
     // 0.29 * 100 and 0.7 / 100 * 1000 are below 29 and 7.
     for (requests, budget, denied) in [(100, "29%", 29), (100, "0.29", 29), (1000, "0.7%", 7), (1000, "0.007", 7)] {
         let outcome = report(&vec![(0, 0, 1.0); requests], json!({ "suggest": budget }));

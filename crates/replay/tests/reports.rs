@@ -27,14 +27,14 @@ fn the_chart_is_self_contained_and_shows_denials() {
 }
 
 #[test]
-fn no_text_of_a_log_is_markup_of_the_page() {
+fn text_of_a_log_is_never_markup_of_the_page() {
     let log = format!("time,ip\n{}", "1700000000,<b>&amp;\n".repeat(2));
     let html = run(log, json!({ "limits": ["rate=1 period=1s"], "chart": true })).unwrap().html.unwrap();
     assert!(html.contains("  &lt;b&gt;&amp;amp;  (waits") && !html.contains("<b>"), "{html}");
 }
 
 #[test]
-fn a_percentile_is_the_wait_that_so_many_requests_do_not_exceed() {
+fn a_percentile_is_the_wait_that_this_share_of_requests_does_not_exceed() {
     // One token comes after 100 s; of the requests that follow the first, the waits are 100 s to 1 s.
     let requests: Vec<_> =
         std::iter::once(0).chain((0..100).map(|second| second * 1000)).map(|now| (now, 1, 1.0)).collect();

@@ -100,7 +100,7 @@ fn swung(mut take: impl FnMut(&[u8], f64, f64) -> bool) -> f64 {
 }
 
 #[test]
-fn swings_of_ten_minutes_mint_nothing_where_full_states_are_dropped() {
+fn clock_swings_of_ten_minutes_add_no_tokens_if_full_states_are_dropped() {
     // 60 tokens, and one more each second: ten minutes later a drained state is full.
     let limit = limit(Kind::TokenBucket, 60.0, MINUTE, 1);
     let mut own = Table::new(1000, SECRET);
@@ -117,7 +117,7 @@ fn swings_of_ten_minutes_mint_nothing_where_full_states_are_dropped() {
 type Take<'t> = dyn FnMut(&[u8], Call) -> bool + 't;
 
 #[test]
-fn a_full_state_that_is_dropped_for_room_earns_nothing_twice() {
+fn a_key_whose_full_state_was_dropped_for_room_is_not_refilled_for_the_same_time_again() {
     // Full again one minute after it is drained.
     let limit = limit(Kind::TokenBucket, 60.0, MINUTE, 1);
     let mut own = Table::new(1, SECRET);
@@ -175,7 +175,7 @@ fn a_dump_keeps_what_its_clock_has_dropped() {
 }
 
 #[test]
-fn a_state_that_a_smaller_table_has_no_room_for_earns_nothing_twice() {
+fn a_key_that_a_smaller_table_has_no_room_for_is_not_refilled_for_the_same_time_again() {
     let limit = limit(Kind::TokenBucket, 60.0, MINUTE, 1);
     let mut table = Table::new(1000, SECRET);
     let drained = |now| Call { count: 60.0, ..Call::at(now) };

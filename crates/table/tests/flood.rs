@@ -14,7 +14,7 @@ fn policy() -> Policy {
 }
 
 #[test]
-fn a_debtor_outlasts_a_flood_wherever_in_the_table_it_is() {
+fn a_debtor_in_any_place_of_the_table_outlasts_a_flood() {
     for (max_keys, seeds) in [(1_000, 12), (10_000, 4)] {
         for seed in 0..seeds {
             let mut table = Table::new(max_keys, [seed, 2]);
@@ -60,7 +60,7 @@ fn the_shared_table_keeps_its_debtors_too() {
 }
 
 #[test]
-fn a_flood_of_keys_that_are_drained_as_far_evicts_debtors_and_is_counted() {
+fn a_flood_of_equally_drained_keys_evicts_debtors_which_are_counted() {
     let (mut table, shared) = (Table::new(1_000, [5, 2]), SharedTable::new(1_000, [5, 2]));
     let limit = Limit::new(table.secret(), "api", policy());
     let drained = |now| Call { count: f64::from(CAPACITY), ..Call::at(now) };

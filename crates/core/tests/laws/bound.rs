@@ -88,7 +88,7 @@ proptest! {
     #![proptest_config(cases(4000))]
 
     #[test]
-    fn no_span_holds_more_than_the_capacity_and_what_came_back(limit in limits(), from in instants(), calls in calls(1..40)) {
+    fn no_span_grants_more_than_the_capacity_and_the_tokens_added_in_it(limit in limits(), from in instants(), calls in calls(1..40)) {
         history(limit, from, &calls, false)?;
     }
 

@@ -56,7 +56,7 @@ proptest! {
 
     /// One step back grants at most the refill of the same number of ms, and never more than the capacity.
     #[test]
-    fn one_step_back_mints_no_more_than_the_way_forward_brings(limit in limits(), back in 0.0..MAX_SKEW_MS) {
+    fn one_step_back_adds_at_most_what_the_same_step_forward_adds(limit in limits(), back in 0.0..MAX_SKEW_MS) {
         let bucket = bucket(&limit);
         let (from, to) = (1.7e12 - back.floor(), 1.7e12);
         // The state is dropped as full at `to`. The clock steps back to `from`, all is taken, and the clock reaches
@@ -86,7 +86,7 @@ fn a_swinging_clock_reaches_the_bound() {
 }
 
 #[test]
-fn the_latest_instant_of_dropped_states_is_of_no_broken_clock() {
+fn a_broken_clock_does_not_set_the_latest_instant_of_dropped_states() {
     let now = 1.7e12;
     let (ahead, broken) = (now + MAX_SKEW_MS, now + MAX_SKEW_MS + 1.0);
     for (before, at, latest) in [

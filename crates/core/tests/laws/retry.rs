@@ -54,7 +54,7 @@ fn exact(
 }
 
 #[test]
-fn a_debt_that_no_token_is_added_to_ends_when_the_returned_state_says() {
+fn a_check_of_0_tokens_reports_when_the_debt_of_its_state_ends() {
     let limit = tidegate_oracle::Limit {
         capacity: Some(1.1735039030834247),
         max_reserved: Some(2.6384262342501072),

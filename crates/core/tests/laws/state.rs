@@ -30,7 +30,7 @@ proptest! {
     #![proptest_config(cases(20_000))]
 
     #[test]
-    fn from_reset_at_on_a_dropped_state_changes_no_answer(
+    fn dropping_a_state_from_reset_at_on_changes_no_decision(
         limit in limits(), from in instants(), calls in calls(1..12), later in 0.0..3.0f64, counts in [0.0..1.5f64, 0.0..1.5f64],
     ) {
         let bucket = bucket(&limit);

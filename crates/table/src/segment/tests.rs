@@ -61,7 +61,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_segment_is_a_map_that_drops_full_states(steps in prop::collection::vec(step(), 1..300)) {
+    fn a_segment_behaves_as_a_map_that_drops_full_states(steps in prop::collection::vec(step(), 1..300)) {
         let mut segment = Segment::default();
         let mut model: HashMap<(u64, u64), Entry> = HashMap::new();
         let mut now = 1000.0;
