@@ -55,6 +55,7 @@ export const RUST = [
   file("store.rs", "Duration::from_secs(1);", "Duration::ZERO;", "src/store.rs"),
   file("store.rs", "MdbError::MapFull | MdbError::ReadersFull", "MdbError::MapFull", "src/store.rs"),
   file("store.rs", "        self.alive()?;\n", "", FAULTS),
+  file("disk.rs", "        let _ = file.set_len(before);\n", "", "src/disk.rs"),
   file("snapshot.rs", "TICKS: u32 = 3", "TICKS: u32 = 1", "src/snapshot.rs"),
   file("snapshot.rs", "        file.sync_all()?;\n", "", SYNCS),
   file("snapshot.rs", "        let _ = fs::remove_file(&new);\n", "", SNAPSHOTS),

@@ -83,11 +83,20 @@ pub(crate) fn reserve(path: &Path, bytes: u64) -> Result<(), FileError> {
     let what = format!("no room for {bytes} bytes of {}", path.file_name().unwrap_or_default().display());
     let fail = |error: io::Error| FileError::io(path.parent().unwrap_or(path), &what, &error);
     let mut file = private::open(path, false).map_err(fail)?;
-    if allocate(&file, bytes).map_err(fail)? {
-        return Ok(());
+    // If the file system cannot allocate in advance, writing zeros does.
+    let extend = |file: &mut File| if allocate(file, bytes)? { Ok(()) } else { append_zeros(file, bytes) };
+    extended(&mut file, extend).map_err(fail)
+}
+
+/// Restores the file's length if `extend` fails: on a full disk the file would keep the last room from other programs. ext4
+/// allocates all blocks that there are before it reports that they are too few.
+fn extended(file: &mut File, extend: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let before = file.metadata()?.len();
+    let result = extend(file);
+    if result.is_err() {
+        let _ = file.set_len(before);
     }
-    // The file system cannot allocate in advance; writing zeros does.
-    append_zeros(&mut file, bytes).map_err(fail)
+    result
 }
 
 /// Extends the file to at least this many bytes.
@@ -130,6 +139,17 @@ mod tests {
     #[test]
     fn a_folder_of_the_system_is_local() {
         assert!(refuse_network(Path::new("/proc")).is_ok());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_extended_keeps_its_length() {
+        let path = std::env::temp_dir().join(format!("tidegate-file-extended-{}", std::process::id()));
+        let mut file = private::open(&path, true).expect("a file");
+        io::Write::write_all(&mut file, b"kept").expect("a text");
+        let full = |file: &mut File| append_zeros(file, 200_000).and(Err(io::ErrorKind::StorageFull.into()));
+        assert!(extended(&mut file, full).is_err());
+        assert_eq!(std::fs::read(&path).expect("a file"), b"kept");
+        std::fs::remove_file(path).expect("our own file");
     }
 
     #[test]
