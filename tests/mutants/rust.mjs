@@ -126,13 +126,13 @@ export const RUST = [
   ].map(([find, replace]) => one("core", "bucket.rs", find, replace, "tests/laws/clock.rs")),
   table("dump.rs", "if table.keys < states {", "if false {", SWINGS),
   // The table of states in memory, and the one that threads share.
-  table("table.rs", "self.keys + 1 - dropped as usize", "self.keys + 1", TABLE),
+  table("table.rs", "self.keys + usize::from(inserted) - dropped as usize", "self.keys + usize::from(inserted)", TABLE),
   table("table.rs", "self.keys >= self.max_keys", "self.keys > self.max_keys", TABLE),
   table("table.rs", "segment.reset(digest)) {\n            self.keys -= 1;", "segment.reset(digest)) {", TABLE),
   table("table.rs", "if was_full {\n", "if !was_full {\n", TABLE),
-  table("table.rs", "        self.expired += u64::from(dropped);\n", "", TABLE),
+  table("table.rs", "            self.expired += u64::from(dropped);\n", "", TABLE),
   table("table.rs", "                self.write(change, now);\n", "", "tests/take_all.rs"),
-  table("shared.rs", "        self.keys.fetch_sub(dropped as usize, Relaxed);\n", "", SHARED),
+  table("shared.rs", "            self.keys.fetch_sub(dropped as usize, Relaxed);\n", "", SHARED),
   table("shared.rs", ">= self.max_keys", "> self.max_keys", SHARED),
   table(
     "shared.rs",
@@ -142,8 +142,8 @@ export const RUST = [
   ),
   table(
     "shared.rs",
-    "            self.keys.fetch_sub(1, Relaxed);\n            if was_full",
-    "            if was_full",
+    "                self.keys.fetch_sub(1, Relaxed);\n                if was_full",
+    "                if was_full",
     SHARED,
   ),
   table(
@@ -156,6 +156,7 @@ export const RUST = [
   table("segment.rs", "if was_full { full_at } else { ts }", "ts", SWINGS),
   table("segment.rs", "let was_full = full_at <= now;", "let was_full = full_at < now;", TABLE),
   table("segment.rs", "full_at < least", "full_at > least", TABLE, FLOOD),
+  table("segment.rs", "reserved.is_err() && self.used > 0", "false", "tests/memory.rs"),
   table("segment.rs", "met == SAMPLE", "false", "src/segment.rs"),
   table("segment.rs", "entry.full_at() > now;", "true;", TABLE),
   table(

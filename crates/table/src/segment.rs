@@ -140,19 +140,21 @@ impl Segment {
         self.places.iter().filter(|entry| !entry.is_vacant())
     }
 
-    /// Inserts the entry of a digest that has none. Returns how many full states were dropped.
-    pub(crate) fn insert(&mut self, entry: Entry, now: f64) -> u32 {
+    /// Inserts the entry of a digest that has none. Returns how many full states were dropped, and false if a segment that is
+    /// not empty needs more memory than there is.
+    pub(crate) fn insert(&mut self, entry: Entry, now: f64) -> (u32, bool) {
         let mut dropped = 0;
         let mut room = ROOM.0;
         while u64::from(self.used + 1) * u64::from(FULL.1) > u64::from(self.span) * u64::from(FULL.0)
             || !self.put(entry)
         {
             // The segment is full or, rarely, too many entries were shifted beyond its end: rebuild it with more room.
-            dropped += self.rebuild(now, room);
+            let Some(full) = self.rebuild(now, room) else { return (dropped, false) };
+            dropped += full;
             room += 3;
         }
         self.used += 1;
-        dropped
+        (dropped, true)
     }
 
     /// Writes the entry at its place, and shifts those from there to the next gap; false if there is no gap.
@@ -217,8 +219,9 @@ impl Segment {
         Some(was_full)
     }
 
-    /// Rebuilds the array, sized for the states that are not full yet. Returns how many were full.
-    fn rebuild(&mut self, now: f64, room: u32) -> u32 {
+    /// Rebuilds the array, sized for the states that are not full yet. Returns how many were full; `None` without memory for
+    /// the array, unless the segment is empty: then the allocation ends the program, since no state can be dropped for it.
+    fn rebuild(&mut self, now: f64, room: u32) -> Option<u32> {
         let is_live = |entry: &Entry| !entry.is_vacant() && entry.full_at() > now;
         let mut kept = 0;
         let mut fresh_from = f64::NEG_INFINITY;
@@ -228,10 +231,14 @@ impl Segment {
                 fresh_from = entry.full_at();
             }
         }
-        self.dropped(fresh_from, now);
         let span = ((kept + 1) * room / ROOM.1).max(6);
-        let mut rebuilt = Segment { places: Vec::new(), span, used: kept, cursor: 0, fresh_from: self.fresh_from };
-        rebuilt.places.reserve_exact(span as usize + span as usize / 32 + 10);
+        let mut places = Vec::new();
+        let reserved = places.try_reserve_exact(span as usize + span as usize / 32 + 10);
+        if reserved.is_err() && self.used > 0 {
+            return None;
+        }
+        self.dropped(fresh_from, now);
+        let mut rebuilt = Segment { places, span, used: kept, cursor: 0, fresh_from: self.fresh_from };
         for entry in &self.places {
             if is_live(entry) {
                 let at = rebuilt.home(entry.high()).max(rebuilt.places.len());
@@ -243,7 +250,7 @@ impl Segment {
         rebuilt.places.resize(length, Entry::default());
         let dropped = self.used - kept;
         *self = rebuilt;
-        dropped
+        Some(dropped)
     }
 }
 

@@ -87,15 +87,21 @@ impl SharedTable {
     /// dropped.
     fn insert(&self, segment: &mut Segment, entry: Entry, now: f64) {
         // Counted first: of threads that add states concurrently, each sees those of the others.
-        if self.keys.fetch_add(1, Relaxed) >= self.max_keys
-            && let Some(was_full) = segment.drop_fullest(now)
-        {
-            self.keys.fetch_sub(1, Relaxed);
-            if was_full { &self.expired } else { &self.evicted }.fetch_add(1, Relaxed);
+        let mut is_full = self.keys.fetch_add(1, Relaxed) >= self.max_keys;
+        loop {
+            if is_full && let Some(was_full) = segment.drop_fullest(now) {
+                self.keys.fetch_sub(1, Relaxed);
+                if was_full { &self.expired } else { &self.evicted }.fetch_add(1, Relaxed);
+            }
+            let (dropped, inserted) = segment.insert(entry, now);
+            self.expired.fetch_add(u64::from(dropped), Relaxed);
+            self.keys.fetch_sub(dropped as usize, Relaxed);
+            if inserted {
+                return;
+            }
+            // There is no memory for a larger segment.
+            is_full = true;
         }
-        let dropped = segment.insert(entry, now);
-        self.expired.fetch_add(u64::from(dropped), Relaxed);
-        self.keys.fetch_sub(dropped as usize, Relaxed);
     }
 
     /// One call on one limit and key.

@@ -79,14 +79,22 @@ impl Table {
     /// Inserts the state of a digest that has none.
     #[cold]
     pub(crate) fn insert(&mut self, entry: Entry, now: f64) {
-        let segment = self.segment_of(entry.digest());
-        if self.keys >= self.max_keys {
-            self.make_room(segment, now);
+        let at = self.segment_of(entry.digest());
+        let mut is_full = self.keys >= self.max_keys;
+        loop {
+            if is_full {
+                self.make_room(at, now);
+            }
+            let Some(segment) = self.segments.get_mut(at) else { return };
+            let (dropped, inserted) = segment.insert(entry, now);
+            self.expired += u64::from(dropped);
+            self.keys = self.keys + usize::from(inserted) - dropped as usize;
+            if inserted {
+                return;
+            }
+            // There is no memory for a larger segment.
+            is_full = true;
         }
-        let Some(segment) = self.segments.get_mut(segment) else { return };
-        let dropped = segment.insert(entry, now);
-        self.expired += u64::from(dropped);
-        self.keys = self.keys + 1 - dropped as usize;
     }
 
     /// Drops the fullest state of the segment that a new one is for; if that is empty, of the next segment. So every
