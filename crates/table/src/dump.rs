@@ -1,8 +1,8 @@
 //! A table as bytes, to keep across restarts.
 //!
 //! A header of 40 bytes (8 of magic and version, 16 of the secret, 8 of the number of states, 8 of the latest instant
-//! of the dropped states), then 32 bytes per state, and 8 of a checksum, little-endian. It holds the keyed hashes of the keys, not the keys,
-//! and the secret of the hash. Keep a dump as private as the table.
+//! of the dropped states), then 32 bytes per state, and 8 of a checksum, little-endian. It holds the keyed hashes of the
+//! keys, not the keys, and the secret of the hash. Keep a dump as private as the table.
 
 use crate::call::{States, Stored};
 use crate::packed::Entry;
