@@ -1,6 +1,6 @@
 /** A user's project with only the packed tarball, the programs of these tests, and the shared vectors and documents. */
 import { cpSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { here as machine, packageOf } from "../../npm/tidegate/src/engine/addon.ts";
 import { forTests, install, type Installed, root } from "../packaging/installed.ts";
@@ -14,7 +14,9 @@ const here = fileURLToPath(new URL("./", import.meta.url));
 export function project(runtime: string): Installed {
   const user = forTests(install());
   for (const folder of ["program", runtime]) {
-    cpSync(join(here, folder), user.folder, { recursive: true, filter: (path) => !path.endsWith(".test.ts") });
+    // Without the runtimes themselves, which are hundreds of megabytes.
+    const filter = (path: string) => basename(path) !== "node_modules" && !path.endsWith(".test.ts");
+    cpSync(join(here, folder), user.folder, { recursive: true, filter });
   }
   cpSync(join(here, "../threads/worker.mjs"), join(user.folder, "threads.mjs"));
   user.write("vectors.js", `export default ${JSON.stringify(vectors)};\n`);
