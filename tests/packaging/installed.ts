@@ -59,12 +59,12 @@ export interface Installed {
   remove(): void;
 }
 
-/** The digest of what is packed, and of what packs it. */
-function buildDigest(): string {
+/** The digest of what is packed, with the addons if they are, and of what packs it. */
+function buildDigest(addons: boolean): string {
   const packages = readdirSync(join(root, "npm")).filter((name) => existsSync(join(root, "npm", name, "package.json")));
   const parts = packages.flatMap((name) =>
     readdirSync(join(root, "npm", name))
-      .filter((part) => /^(package\.json|README\.md|dist|.*\.node)$/.test(part))
+      .filter((part) => /^(package\.json|README\.md|dist)$/.test(part) || (addons && part.endsWith(".node")))
       .map((part) => `npm/${name}/${part}`),
   );
   const packed = ["LICENSE", "Cargo.lock", "package-lock.json", "npm/scripts", ...parts];
@@ -82,8 +82,9 @@ export function npmInstall(folder: string, tarballs: readonly string[]): void {
 /** A project as npm leaves it after it has installed the tarball. Made once for each build: npm takes seconds for it. */
 function installedByNpm(wanted: boolean): string {
   const cache = join(root, "node_modules", ".cache", "tidegate");
-  const digest = buildDigest();
-  const place = join(cache, `user-${wanted ? "addons-" : ""}${digest}`);
+  const prefix = wanted ? "user-addons-" : "user-";
+  const digest = buildDigest(wanted);
+  const place = join(cache, prefix + digest);
   if (existsSync(place)) return place;
   mkdirSync(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, "packing-"));
@@ -100,7 +101,7 @@ function installedByNpm(wanted: boolean): string {
     remove(folder);
   }
   for (const name of readdirSync(cache)) {
-    if (name.startsWith("user-") && !name.endsWith(digest)) remove(join(cache, name));
+    if (name.slice(0, -digest.length) === prefix && !name.endsWith(digest)) remove(join(cache, name));
   }
   return place;
 }
