@@ -57,7 +57,7 @@ await inRuntime("bun", async (bun) => {
     ]);
   });
 
-  test("a program of bun build --compile finds the addon in the folder that it runs in, with the flag that its page names", async () => {
+  test("a program of bun build --compile finds the addon beside itself, wherever it runs, with the flag that its page names", async () => {
     user.write(
       "compiled.js",
       `import { defineLimits, MINUTE } from "tidegate";
@@ -72,7 +72,9 @@ await inRuntime("bun", async (bun) => {
     await exec(bun, ["build", ...flags, "compiled.js"], { cwd: user.folder });
     mkdirSync(join(place, "node_modules"));
     renameSync(join(user.folder, "node_modules/@tidegate"), join(place, "node_modules/@tidegate"));
-    const { stdout, stderr } = await exec(program, { cwd: place });
+    const elsewhere = temporaryFolder("bun");
+    onTestFinished(() => remove(elsewhere));
+    const { stdout, stderr } = await exec(program, { cwd: elsewhere });
     expect(stdout + stderr).toBe("[true,true,false]\n");
   });
 

@@ -59,13 +59,13 @@ const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
 /**
  * Loads a package from beside this file. A bundler may have moved the file, or left it without an address. A CommonJS bundle
  * has `__filename` instead, a name that is an error in an ES module. There webpack and Rspack write the address of the file that
- * they read: the program's file is beside its packages. That of `bun build --compile` is not: they are looked for in the folder
- * that it runs in.
+ * they read: the program's file is beside its packages. A program of `bun build --compile` has no file, and its executable is
+ * beside them. The folder that a program runs in is not searched: what somebody left there would run as native code.
  */
 function load(id: string): unknown {
   let first: unknown;
   let none: unknown;
-  const places = [() => import.meta.url, () => __filename, () => process.argv[1], () => `${process.cwd()}/`];
+  const places = [() => import.meta.url, () => __filename, () => process.argv[1], () => process.execPath];
   for (const place of places) {
     let require: NodeJS.Require;
     try {
