@@ -94,7 +94,7 @@ export const CALLERS = [
   one("client/fetch.ts", "    pace.denied(at);\n", "", FETCH),
   one("client/fetch.ts", "    if (queue.isIdle) pace.idle();\n", "", RETRIES),
   one("client/fetch.ts", "      void discard(response);\n      notify", "      notify", FETCH),
-  one("client/fetch.ts", "        void discard(response);\n", "", client("fetch-bodies")),
+  one("client/fetch.ts", "      void discard(response);\n      throw", "      throw", client("fetch-bodies")),
   one("client/fetch.ts", '=== "false") return false;', '=== "never") return false;', FETCH),
   one("client/fetch.ts", "FIRST_WAIT * 2 ** attempt", "FIRST_WAIT", FETCH),
   one("client/fetch.ts", "const wait = required ||", "const wait = required ??", RETRIES),

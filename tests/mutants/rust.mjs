@@ -124,7 +124,7 @@ export const RUST = [
     ["at > before || broken(before)", "at > before"],
     ["!broken(at) && (", "("],
   ].map(([find, replace]) => one("core", "bucket.rs", find, replace, "tests/laws/clock.rs")),
-  table("dump.rs", "if table.keys < states {", "if false {", SWINGS),
+  table("dump.rs", "if table.keys < states.len() {", "if false {", SWINGS),
   // The table of states in memory, and the one that threads share.
   table("table.rs", "self.keys + usize::from(inserted) - dropped as usize", "self.keys + usize::from(inserted)", TABLE),
   table("table.rs", "self.keys >= self.max_keys", "self.keys > self.max_keys", TABLE),

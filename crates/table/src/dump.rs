@@ -1,8 +1,8 @@
 //! A table as bytes, to keep across restarts.
 //!
-//! A header of 40 bytes (8 of magic and version, 16 of the secret, 8 of the number of states, 8 of the latest instant
-//! of the dropped states), then 32 bytes per state, and 8 of a checksum, little-endian. It holds the keyed hashes of the
-//! keys, not the keys, and the secret of the hash. Keep a dump as private as the table.
+//! A header of 32 bytes (8 of magic and version, 16 of the secret, 8 of the latest instant of the dropped states), then 32
+//! bytes per state, and 8 of a checksum, little-endian. It holds the keyed hashes of the keys, not the keys, and the secret
+//! of the hash. Keep a dump as private as the table.
 
 use crate::call::{States, Stored};
 use crate::packed::Entry;
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// Length of the header, in words of 8 bytes.
-const HEADER: usize = 5;
+const HEADER: usize = 4;
 const MAGIC: [u8; 8] = *b"tidegat2";
 
 /// What the last word of a dump is, by all words before it: it differs after any damage to one word, and after almost any
@@ -44,8 +44,8 @@ impl Table {
     pub fn dump(&self) -> Vec<u8> {
         let mut words: Vec<[u8; 8]> = Vec::with_capacity(HEADER + self.keys * 4 + 1);
         words.push(MAGIC);
-        for number in [self.secret()[0], self.secret()[1], self.keys as u64] {
-            words.push(number.to_le_bytes());
+        for half in self.secret() {
+            words.push(half.to_le_bytes());
         }
         let mut fresh_from: f64 = 0.0;
         for segment in &self.segments {
@@ -70,23 +70,19 @@ impl Table {
     /// # Errors
     /// If the bytes are not a complete dump.
     pub fn restore(max_keys: usize, bytes: &[u8]) -> Result<Table, CorruptDump> {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let Some((last, words)) = words.split_last() else { return Err(CorruptDump) };
-        let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
-        let states = words.len().saturating_sub(HEADER) / 4;
-        let mut fresh_from = f64::from_bits(word(4));
-        let whole = word(3) == states as u64
-            && words.len() == HEADER + states * 4
-            && rest.is_empty()
-            && checksum(words) == u64::from_le_bytes(*last);
-        if words.first() != Some(&MAGIC) || !whole || !fresh_from.is_finite() {
+        let (words, []) = bytes.as_chunks() else { return Err(CorruptDump) };
+        let Some((sum, words)) = words.split_last() else { return Err(CorruptDump) };
+        let [MAGIC, low, high, fresh_from, states @ ..] = words else { return Err(CorruptDump) };
+        let (states, []) = states.as_chunks::<4>() else { return Err(CorruptDump) };
+        let number = |word: &[u8; 8]| u64::from_le_bytes(*word);
+        let mut fresh_from = f64::from_bits(number(fresh_from));
+        if number(sum) != checksum(words) || !fresh_from.is_finite() {
             return Err(CorruptDump);
         }
-        let mut table = Table::new(max_keys, [word(1), word(2)]);
+        let mut table = Table::new(max_keys, [number(low), number(high)]);
         let mut latest: f64 = 0.0;
-        for state in 0..states {
-            let at = HEADER + state * 4;
-            let entry = Entry::from_words([word(at), word(at + 1), word(at + 2), word(at + 3)]);
+        for state in states {
+            let entry = Entry::from_words(state.map(|word| number(&word)));
             latest = latest.max(entry.state().ts());
             if !entry.is_sound() || !matches!(table.read(entry.digest()), Ok(Stored::Absent { .. })) {
                 return Err(CorruptDump);
@@ -94,7 +90,7 @@ impl Table {
             // At time 0 no state is full; later calls drop those that are.
             table.insert(entry, 0.0);
         }
-        if table.keys < states {
+        if table.keys < states.len() {
             // There was no room for some. Their instants count too, and none is later than the latest of all.
             fresh_from = fresh_from.max(latest);
         }
