@@ -132,6 +132,11 @@ impl Segment {
         self.places.get(place).filter(|entry| !entry.is_vacant())
     }
 
+    /// How many states there are, full ones included.
+    pub(crate) fn used(&self) -> u32 {
+        self.used
+    }
+
     pub(crate) fn places(&self) -> usize {
         self.places.len()
     }
@@ -140,21 +145,21 @@ impl Segment {
         self.places.iter().filter(|entry| !entry.is_vacant())
     }
 
-    /// Inserts the entry of a digest that has none. Returns how many full states were dropped, and false if a segment that is
-    /// not empty needs more memory than there is.
-    pub(crate) fn insert(&mut self, entry: Entry, now: f64) -> (u32, bool) {
-        let mut dropped = 0;
+    /// Inserts the entry of a digest that has none, which may drop full states. False if a segment that is not empty needs
+    /// more memory than there is.
+    pub(crate) fn insert(&mut self, entry: Entry, now: f64) -> bool {
         let mut room = ROOM.0;
         while u64::from(self.used + 1) * u64::from(FULL.1) > u64::from(self.span) * u64::from(FULL.0)
             || !self.put(entry)
         {
             // The segment is full or, rarely, too many entries were shifted beyond its end: rebuild it with more room.
-            let Some(full) = self.rebuild(now, room) else { return (dropped, false) };
-            dropped += full;
+            if !self.rebuild(now, room) {
+                return false;
+            }
             room += 3;
         }
         self.used += 1;
-        (dropped, true)
+        true
     }
 
     /// Writes the entry at its place, and shifts those from there to the next gap; false if there is no gap.
@@ -219,9 +224,9 @@ impl Segment {
         Some(was_full)
     }
 
-    /// Rebuilds the array, sized for the states that are not full yet. Returns how many were full; `None` without memory for
-    /// the array, unless the segment is empty: then the allocation ends the program, since no state can be dropped for it.
-    fn rebuild(&mut self, now: f64, room: u32) -> Option<u32> {
+    /// Rebuilds the array, sized for the states that are not full yet. False without memory for the array, unless the segment
+    /// is empty: then the allocation ends the program, since no state can be dropped for it.
+    fn rebuild(&mut self, now: f64, room: u32) -> bool {
         let is_live = |entry: &Entry| !entry.is_vacant() && entry.full_at() > now;
         let mut kept = 0;
         let mut fresh_from = f64::NEG_INFINITY;
@@ -235,7 +240,7 @@ impl Segment {
         let mut places = Vec::new();
         let reserved = places.try_reserve_exact(span as usize + span as usize / 32 + 10);
         if reserved.is_err() && self.used > 0 {
-            return None;
+            return false;
         }
         self.dropped(fresh_from, now);
         let mut rebuilt = Segment { places, span, used: kept, cursor: 0, fresh_from: self.fresh_from };
@@ -248,9 +253,8 @@ impl Segment {
         }
         let length = rebuilt.places.len().max(rebuilt.places.capacity());
         rebuilt.places.resize(length, Entry::default());
-        let dropped = self.used - kept;
         *self = rebuilt;
-        Some(dropped)
+        true
     }
 }
 

@@ -93,7 +93,9 @@ impl SharedTable {
                 self.keys.fetch_sub(1, Relaxed);
                 if was_full { &self.expired } else { &self.evicted }.fetch_add(1, Relaxed);
             }
-            let (dropped, inserted) = segment.insert(entry, now);
+            let before = segment.used();
+            let inserted = segment.insert(entry, now);
+            let dropped = before + u32::from(inserted) - segment.used();
             self.expired.fetch_add(u64::from(dropped), Relaxed);
             self.keys.fetch_sub(dropped as usize, Relaxed);
             if inserted {

@@ -86,7 +86,9 @@ impl Table {
                 self.make_room(at, now);
             }
             let Some(segment) = self.segments.get_mut(at) else { return };
-            let (dropped, inserted) = segment.insert(entry, now);
+            let before = segment.used();
+            let inserted = segment.insert(entry, now);
+            let dropped = before + u32::from(inserted) - segment.used();
             self.expired += u64::from(dropped);
             self.keys = self.keys + usize::from(inserted) - dropped as usize;
             if inserted {

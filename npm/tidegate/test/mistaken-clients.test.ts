@@ -42,7 +42,7 @@ describe("a store", () => {
     "got the one that makes transactions";
   const MYSQL = "a client of MySQL; pass it to `mysql` of tidegate/mysql";
   const KV = "`namespace` must be a binding to a KV namespace, such as env.QUOTAS; got ";
-  const OBJECTS = "`namespace` must be a binding to a namespace of Durable Objects, such as env.LIMITS; got ";
+  const OBJECTS = "`namespace` must be a binding of Durable Objects, such as env.LIMITS; got ";
   const DENO = "`kv` must be an open database, such as await Deno.openKv(); got ";
   const MEMCACHED =
     "`client` must be a Memcached client that can compare and swap: one that `memcached` or `memcache-client` makes; got ";

@@ -332,7 +332,7 @@ describe("the log", () => {
 
   test.each([null, true, {}, { error: () => {} }, "console"])("%j is refused", (log) => {
     expect(() => defineLimits(configs, { log: log as never })).toThrow(
-      /^`log` must be false, or an object with the functions error and info, or error and log, such as console; got /,
+      /^`log` must be false, or an object with error and info, or error and log, such as console; got /,
     );
   });
 });

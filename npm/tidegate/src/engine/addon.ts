@@ -56,6 +56,12 @@ export interface AddonSource {
  */
 const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
 
+/** The file of the program; of one that `bun build --compile` made, which has no such file, the executable. */
+const programFile = (): string | undefined => {
+  const { argv, execPath } = process;
+  return /\$bunfs|~BUN/.test(argv[1] ?? "") ? execPath : argv[1];
+};
+
 /**
  * Loads a package from beside this file. A bundler may have moved the file, or left it without an address. A CommonJS bundle
  * has `__filename` instead, a name that is an error in an ES module. There webpack and Rspack write the address of the file that
@@ -65,7 +71,7 @@ const LOADED = Symbol.for(`tidegate addon ${VERSION}`);
 function load(id: string): unknown {
   let first: unknown;
   let none: unknown;
-  const places = [() => import.meta.url, () => __filename, () => process.argv[1], () => process.execPath];
+  const places = [() => import.meta.url, () => __filename, programFile];
   for (const place of places) {
     let require: NodeJS.Require;
     try {

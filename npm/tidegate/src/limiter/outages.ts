@@ -30,7 +30,7 @@ export function checkLog(log: unknown): Lines | undefined {
     return { error: (message, cause) => given.error(message, cause), info: (message) => given.log?.(message) };
   throw new InputError(
     "log",
-    "false, or an object with the functions error and info, or error and log, such as console",
+    "false, or an object with error and info, or error and log, such as console",
     log,
   );
 }
@@ -99,7 +99,7 @@ export class Outages {
    * Counts a failure and logs it; `instead` is how calls are decided meanwhile, such as "denied". `isLate`: at its deadline
    * the call had no answer.
    */
-  failed(name: string, error: unknown, instead: string, isLate: boolean = false, admitted: Admitted = "call"): void {
+  failed(name: string, error: unknown, instead: string, isLate?: boolean, admitted?: Admitted): void {
     if (isStoreError(error) && error.scope === "key") this.#keyFailed(name, error, instead, isLate, admitted);
     else this.#nodeFailed(name, error, instead);
   }
@@ -114,7 +114,7 @@ export class Outages {
     this.#report(error, `until ${this.#store}${on(name)} answers again, its calls are ${instead}`);
   }
 
-  #keyFailed(name: string, error: StoreError, instead: string, isLate: boolean, admitted: Admitted): void {
+  #keyFailed(name: string, error: StoreError, instead: string, isLate?: boolean, admitted?: Admitted): void {
     // `true`: the store works, and only the key's state is unusable or contended. Otherwise that is unknown.
     const { answered = !isLate } = Object(error.cause) as Partial<KeyError>;
     if (answered) this.succeeded(name);

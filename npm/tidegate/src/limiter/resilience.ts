@@ -59,7 +59,7 @@ interface Task<T> extends NamedOperation {
 
 /** Of an error "no answer within … ms", the limiter's or the store's own, or of another timeout. */
 const HALF_OPEN =
-  ". If that lasts while the server is up, see the client's own errors. Without any, a connection may be half-open: set the socket timeouts of the client";
+  ". If that lasts while the server is up, see the client's errors. Without any, a connection may be half-open: set its socket timeouts";
 
 const rethrown = (cause: unknown): never => {
   throw cause;

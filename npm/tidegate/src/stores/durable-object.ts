@@ -5,7 +5,7 @@
  */
 import { layers } from "../limiter/layers.ts";
 import { during } from "#workers";
-import { ANY, checkMethods, checkTable, functionThat } from "../limit/checks.ts";
+import { ANY, checkTable, functionThat } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError, showBinding } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
@@ -81,8 +81,11 @@ function checkRpc(): void {
  * wrong, and if the Worker's `compatibility_date` is before 2024-04-03.
  */
 export function durableObject(namespace: ObjectNamespace, options: DurableObjectOptions = {}): AsyncStore {
-  const expects = "a binding to a namespace of Durable Objects, such as env.LIMITS";
-  checkMethods("namespace", namespace, ["idFromName"], expects, showBinding("durable_objects.bindings"));
+  // Not by `checkMethods`, which no other part of a Worker needs.
+  if (typeof (namespace as ObjectNamespace | null | undefined)?.idFromName !== "function") {
+    const got = showBinding("durable_objects.bindings")(namespace);
+    throw new InputError("namespace", "a binding of Durable Objects, such as env.LIMITS", namespace, got);
+  }
   checkRpc();
   checkTable("durableObject", options, OPTIONS);
   const { object, lease } = options;
