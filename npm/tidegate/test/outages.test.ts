@@ -247,7 +247,7 @@ describe("the log", () => {
     const answer = defineLimits(configs, { store: { ...noded(() => FINE), decide }, log }).limit("one", { key: "a" });
     await vi.advanceTimersByTimeAsync(250);
     expect((await answer).degraded).toBe(true);
-    expect(log.lines).toEqual([expect.stringMatching(/no answer within 250 ms;.*client's own errors.*half-open: set/)]);
+    expect(log.lines).toEqual([expect.stringMatching(/no answer within 250 ms;.*client's errors.*half-open: set/)]);
   });
 
   test("has no line for a call that only waited for a node that has failed", async () => {

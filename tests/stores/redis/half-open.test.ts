@@ -33,7 +33,7 @@ test.each(Object.entries(clients))("%s recovers from a half-open connection by i
   const write = (line: string) => void lines.push(line);
   await stallUntilRecovered(redis(client), proxy, { error: write, info: write });
   expect(lines).toEqual([
-    expect.stringMatching(/no answer within 250 ms; .* set the socket timeouts of the client$/),
+    expect.stringMatching(/no answer within 250 ms; .* half-open: set its socket timeouts$/),
     "tidegate: redis answers again",
   ]);
 });

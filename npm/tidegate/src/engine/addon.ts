@@ -65,8 +65,8 @@ const programFile = (): string | undefined => {
 /**
  * Loads a package from beside this file. A bundler may have moved the file, or left it without an address. A CommonJS bundle
  * has `__filename` instead, a name that is an error in an ES module. There webpack and Rspack write the address of the file that
- * they read: the program's file is beside its packages. A program of `bun build --compile` has no file, and its executable is
- * beside them. The folder that a program runs in is not searched: what somebody left there would run as native code.
+ * they read: the program's file is beside its packages. The folder that a program runs in is not searched: what somebody left
+ * there would run as native code.
  */
 function load(id: string): unknown {
   let first: unknown;

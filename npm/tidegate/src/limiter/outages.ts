@@ -28,11 +28,7 @@ export function checkLog(log: unknown): Lines | undefined {
   if (typeof given.error === "function" && typeof given.info === "function") return given;
   if (typeof given.error === "function" && typeof given.log === "function")
     return { error: (message, cause) => given.error(message, cause), info: (message) => given.log?.(message) };
-  throw new InputError(
-    "log",
-    "false, or an object with error and info, or error and log, such as console",
-    log,
-  );
+  throw new InputError("log", "false, or an object with error and info, or error and log, such as console", log);
 }
 
 /** Consecutive failures after which only probes go to the node. */
