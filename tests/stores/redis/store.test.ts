@@ -119,6 +119,18 @@ describe("what is written", () => {
     expect(left - (passed.resetAt - passed.now) - 3_600_000).toBeLessThan(60_000);
   });
 
+  test("the next request on a full window that has not expired opens one", async () => {
+    const window = new Limit("window", { kind: "fixed window", rate: 2, period: 60_000, start: "first request" });
+    const state = Buffer.alloc(16);
+    const [seconds] = await client.time();
+    state.writeDoubleLE(Number(seconds) * 1000 - 90_000, 8);
+    await client.set("tidegate:window:u", state, "PX", 3_600_000);
+    const { value, ts, now } = await take("u", 1, window);
+    expect([value, ts]).toEqual([1, now]);
+    const written = (await client.getBuffer("tidegate:window:u")) as Buffer;
+    expect([written.readDoubleLE(0), written.readDoubleLE(8)]).toEqual([1, now]);
+  });
+
   test("idle keys vanish", async () => {
     const fast = new Limit("fast", { kind: "token bucket", rate: 100, period: 1000 });
     await Promise.all(Array.from({ length: 50 }, (_, i) => take(`${i}`, 3, fast)));
