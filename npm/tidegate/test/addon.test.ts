@@ -1,6 +1,9 @@
 /** What `file()` throws where the addon does not load; tests/threads has `shared()`, tests/packaging both from the tarball. */
+import { mkdirSync, writeFileSync } from "node:fs";
 import modules from "node:module";
-import { expect, test, vi } from "vitest";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { remove, temporaryFolder } from "../../../tests/support/folders.ts";
 import { PLATFORMS } from "../../scripts/linked.mjs";
 import { here, loadAddon, packageOf } from "../src/engine/addon.ts";
 import type { StoreError } from "../src/index.ts";
@@ -87,6 +90,16 @@ test("the C library is looked up once, however many folders are opened", () => {
   const report = vi.spyOn(process.report, "getReport");
   here();
   expect(report).not.toHaveBeenCalled();
+});
+
+test("is not looked for in the folder that the program runs in, where anyone may have left a package", () => {
+  const folder = temporaryFolder("runs");
+  onTestFinished(() => remove(folder));
+  const left = join(folder, "node_modules", "left");
+  mkdirSync(left, { recursive: true });
+  writeFileSync(join(left, "index.js"), "module.exports = {};");
+  vi.spyOn(process, "cwd").mockReturnValue(folder);
+  expect(() => here().require("left")).toThrow("Cannot find module 'left'");
 });
 
 test("in a bundle for pages, which lacks node:module, the cause is that and not undefined", () => {
