@@ -88,8 +88,9 @@ export const CALLERS = [
   one("limiter/budget.ts", "    if (signal?.aborted === true) return resolve();\n", "", BUDGET),
   one("limiter/budget.ts", "  throwIfAborted(signal);\n  const taken", "  const taken", BUDGET),
   one("limiter/budget.ts", "reserve: wait > 0", "reserve: true", BUDGET),
+  // Where the addon is looked for.
+  one("engine/addon.ts", "programFile];", 'programFile, () => process.cwd() + "/"];', "addon.test.ts"),
   // A `fetch` that waits.
-  one("engine/addon.ts", "programFile];", "programFile, () => `${process.cwd()}/`];", "addon.test.ts"),
   one("client/fetch.ts", "replayable && mayRepeat ? maxRetries : 0", "maxRetries", FETCH),
   one("client/fetch.ts", "if (at - now > maxWait) return", "if (false) return", FETCH),
   one("client/fetch.ts", "    pace.denied(at);\n", "", FETCH),
