@@ -9,6 +9,8 @@ use wasm_bindgen_cli_support::{Bindgen, Output};
 const TARGET: &str = "wasm32-unknown-unknown";
 /// The profile for size. By a setting, since macros are compiled again for each profile that has a name.
 const SIZE: &str = "profile.wasm.opt-level=\"z\"";
+/// That of the replay: it is as fast as with 3, smaller, and compiled in two thirds of the time.
+const REPLAY: &str = "profile.wasm.opt-level=2";
 /// A name, and the options of cargo.
 const ENGINES: [(&str, &[&str]); 2] = [
     ("speed", &["--profile", "wasm"]),
@@ -38,7 +40,7 @@ pub(crate) fn build(folder: &Path) -> Result<()> {
 /// Writes `replay.js`, `replay.d.ts` and `replay_bg.wasm`: the replay of logs. wasm-opt makes it no faster, and compressed
 /// hardly smaller.
 pub(crate) fn replay(folder: &Path) -> Result<()> {
-    let mut output = bind("tidegate-replay", &["--profile", "wasm"], "replay")?;
+    let mut output = bind("tidegate-replay", &["--profile", "wasm", "--config", REPLAY], "replay")?;
     write_glue(folder, "replay", "", &mut output)?;
     write_module(folder, "replay_bg.wasm", &mut output)
 }
