@@ -122,7 +122,10 @@ export const STORES = [
   attempt("deadline.why ??= why;", "deadline.why = why;"),
   swap("      await overdueTimers(firstDeadline(calls, until));\n", ""),
   swap("deadline.why = whyLate(deadline, since);", "deadline.why = undefined;"),
-  keyedQueue("monotonicNow() > (since + at) / 2 ? LITTLE_TIME : undefined", "LITTLE_TIME"),
+  of("failure.ts", ...unit("keyed-queue", "transactional"))(
+    "monotonicNow() > (since + at) / 2 ? LITTLE_TIME : undefined",
+    "LITTLE_TIME",
+  ),
   attempt("if (!this.#seen.has(id)) await this.#load([id]);", "await this.#load([id]);"),
   attempt("if (written !== undefined) return written.state;", ""),
   attempt("Math.max(fullAt - now, 0) + SLACK", "Math.max(fullAt - now, 0)"),
@@ -378,6 +381,8 @@ export const STORES = [
   postgres("fault.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
   postgres("executor.ts", "odd-clients")("for (const pending of course.requests) pending.answered();", ""),
   postgres("executor.ts", "locks")("      for (const pending of requests) pending.answered();\n", ""),
+  postgres("request.ts", "locks", "odd-clients")("{ answered: this.#answered }", "{ answered: false }"),
+  postgres("request.ts", "locks", "odd-clients")("Object.assign(Object(this.#caller.why), { answered: true });", ""),
   postgres("transport.ts", "faults", "odd-clients")("out.count >= this.#most", "false"),
   postgres("transport.ts", "faults", "odd-clients")("if (isProbe) this.#out = { count: 0 };", ""),
 

@@ -5,7 +5,8 @@ import { KeyError } from "../src/stores/failure.ts";
 import { behind } from "./behind.ts";
 
 test("a key's failure at its deadline, with the reason that its store has set for that, is no answer", async () => {
-  const late = new StoreError("locked", { store: "rows", operation: "take", identity: "one:locked", scope: "key" });
+  const details = { store: "rows", operation: "take", identity: "one:locked", scope: "key" } as const;
+  const late = Object.assign(new StoreError("locked", details), { answered: false });
   let sent = 0;
   const decide: AsyncStore["decide"] = ({ key }, _, deadline) => {
     sent++;

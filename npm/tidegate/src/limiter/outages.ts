@@ -2,7 +2,7 @@
 import { InputError, isStoreError, messageOf, shortened, type StoreError } from "../limit/errors.ts";
 import { notify } from "../limit/notify.ts";
 import { monotonicNow } from "../limit/monotonic.ts";
-import type { KeyError } from "../stores/failure.ts";
+import { isAnswered } from "../stores/failure.ts";
 
 interface Lines {
   /** A node of the store failed; `cause` is the client's own error, if there is one. */
@@ -91,13 +91,18 @@ export class Outages {
     }
   }
 
-  /**
-   * Counts a failure and logs it; `instead` is how calls are decided meanwhile, such as "denied". `isLate`: at its deadline
-   * the call had no answer.
-   */
-  failed(name: string, error: unknown, instead: string, isLate?: boolean, admitted?: Admitted): void {
-    if (isStoreError(error) && error.scope === "key") this.#keyFailed(name, error, instead, isLate, admitted);
+  /** Counts a failure and logs it; `instead` is how calls are decided meanwhile, such as "denied". */
+  failed(name: string, error: unknown, instead: string): void {
+    if (isStoreError(error) && error.scope === "key") this.#keyFailed(name, error, instead);
     else this.#nodeFailed(name, error, instead);
+  }
+
+  /** Makes the next call the probe: the last one ended unanswered, as would later ones on the same busy key. */
+  probeAgain(name: string): void {
+    const node = this.#nodes.get(name);
+    if (node === undefined) return;
+    node.probeAt = 0;
+    node.wait = Math.max(node.wait / 2, PROBE_AFTER);
   }
 
   #nodeFailed(name: string, error: unknown, instead: string): void {
@@ -110,19 +115,11 @@ export class Outages {
     this.#report(error, `until ${this.#store}${on(name)} answers again, its calls are ${instead}`);
   }
 
-  #keyFailed(name: string, error: StoreError, instead: string, isLate?: boolean, admitted?: Admitted): void {
-    // `true`: the store works, and only the key's state is unusable or contended. Otherwise that is unknown.
-    const { answered = !isLate } = Object(error.cause) as Partial<KeyError>;
-    if (answered) this.succeeded(name);
+  #keyFailed(name: string, error: StoreError, instead: string): void {
+    if (isAnswered(error)) this.succeeded(name);
     const now = monotonicNow();
-    const node = this.#nodes.get(name);
-    if (node !== undefined && !answered && admitted === "probe") {
-      // It shows nothing, nor would later probes on the same busy key: the next call is the probe.
-      node.probeAt = now;
-      node.wait = Math.max(node.wait / 2, PROBE_AFTER);
-    }
     // If the node's failure is logged, it covers this call, which waited for those that failed.
-    if (node?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
+    if (this.#nodes.get(name)?.isLogged || now - this.#keyLoggedAt < LOG_EVERY) return;
     this.#keyLoggedAt = now;
     this.#report(error, `calls on this key are ${instead}, others only if they fail, too`);
   }

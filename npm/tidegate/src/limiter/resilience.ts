@@ -8,7 +8,7 @@ import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline, Op } from "../stores/contract.ts";
-import { failure, idsOf, type Target } from "../stores/failure.ts";
+import { failure, idsOf, isAnswered, type Target } from "../stores/failure.ts";
 import { Fallback } from "./fallback.ts";
 import { type Admitted, type checkLog, type Log, Outages } from "./outages.ts";
 import { afterWaiting, monotonicNow } from "../limit/monotonic.ts";
@@ -235,8 +235,7 @@ export class ResilientStore implements AsyncStore {
       const fail = (error: unknown): void => {
         if (!end()) return;
         try {
-          const isLate = error === deadline.why && deadline.answered !== true;
-          resolve(this.#failed(task, node, error, isLate, admitted));
+          resolve(this.#failed(task, node, error, admitted));
         } catch (cause) {
           reject(cause);
         }
@@ -251,17 +250,15 @@ export class ResilientStore implements AsyncStore {
     });
   }
 
-  /**
-   * Counts and logs the failure of a node, and ends the task without the store. A mistake of the caller's is thrown on.
-   * `isLate`: at its deadline it had no answer.
-   */
-  #failed<T>(task: Task<T>, node: string, error: unknown, isLate?: boolean, admitted?: Admitted): T {
+  /** Counts and logs the failure of a node, and ends the task without the store. A mistake of the caller's is thrown on. */
+  #failed<T>(task: Task<T>, node: string, error: unknown, admitted?: Admitted): T {
     const { operation, targets } = task;
     const cause = failure(error, this.name, operation, idsOf(targets).join(","));
     if (isInputError(cause)) throw cause;
     const instead = this.#fallback.insteadOf(targets);
     const halfOpen = / ms$/.test(String(cause)) ? HALF_OPEN : "";
-    this.#outages.failed(node, cause, instead + halfOpen, isLate, admitted);
+    if (admitted === "probe" && !isAnswered(cause)) this.#outages.probeAgain(node);
+    this.#outages.failed(node, cause, instead + halfOpen);
     return task.without(cause);
   }
 

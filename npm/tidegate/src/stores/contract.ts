@@ -23,10 +23,11 @@ export type Deadline =
        * `performance.now()`, ms. If this process did not run at that time, the limiter moves it and waits longer.
        */
       at: number;
-      /** Why the call is late, as far as the store knows: the limiter's error at the deadline, instead of "no answer". */
-      why?: Error | undefined;
-      /** Whether the store has replied to a part of the call, and so works: late, the call is no failure of it. */
-      answered?: boolean | undefined;
+      /**
+       * Why the call is late, as far as the store knows: the limiter's error at the deadline, instead of "no answer". With
+       * `answered: false` it does not show that the store works.
+       */
+      why?: (Error & { readonly answered?: boolean }) | undefined;
     }
   | undefined;
 

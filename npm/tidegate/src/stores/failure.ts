@@ -1,7 +1,9 @@
 /** What a store's caller gets for an error, and how much of the store it concerns. */
 import { NotAState } from "../limit/codec.ts";
-import { isInputError, isStoreError, messageOf, readable, StoreError } from "../limit/errors.ts";
+import { type InputError, isInputError, isStoreError, messageOf, readable, StoreError } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
+import { monotonicNow } from "../limit/monotonic.ts";
+import type { Deadline } from "./contract.ts";
 
 /** What an operation is on: a limit and key, or one shard of it. */
 export interface Target {
@@ -24,8 +26,38 @@ export class KeyError extends Error {
   }
 }
 
+/** Whether the store answered a call that failed for its key alone. If it did not, that shows nothing about the store. */
+export function isAnswered({ answered, cause }: Partial<KeyError>): boolean {
+  return (answered ?? (cause as Partial<KeyError> | undefined)?.answered) !== false;
+}
+
+/** For a call that this process was too busy to send. Not a failure of the server, to which nothing was sent. */
+export const TOO_BUSY: Error = /* @__PURE__ */ new KeyError(
+  "its deadline passed before it was sent, because this process was busy; nothing was taken",
+  false,
+);
+
+/** For a call that waits for earlier ones. */
+export const NOT_SENT: Error = /* @__PURE__ */ new KeyError(
+  "the call was not sent: its deadline passed while earlier calls ran",
+  false,
+);
+
+/**
+ * For a call that waited in this process for most of its time: if the rest is too short, that is not the server's
+ * failure.
+ */
+export const LITTLE_TIME: Error = /* @__PURE__ */ new KeyError("no answer in the time earlier calls left", false);
+
+/**
+ * Why a call that has waited since `since` (`performance.now()`, ms) is late if it gets no answer; `undefined` if
+ * unknown.
+ */
+export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | undefined =>
+  monotonicNow() > (since + at) / 2 ? LITTLE_TIME : undefined;
+
 /** One of our errors as it is, any other as the cause of a `StoreError`. */
-export function failure(thrown: unknown, store: string, operation: string, identity: string): unknown {
+export function failure(thrown: unknown, store: string, operation: string, identity: string): InputError | StoreError {
   const error = readable(thrown);
   if (isInputError(error) || isStoreError(error)) return error;
   const scope = error instanceof NotAState || error instanceof KeyError ? "key" : "store";

@@ -3,7 +3,7 @@
  * of them, and later calls on any of them wait for it. Calls join all their queues synchronously, so no two wait for each other.
  */
 import type { Deadline } from "./contract.ts";
-import { KeyError } from "./failure.ts";
+import { NOT_SENT, whyLate } from "./failure.ts";
 import { overdueTimers, monotonicNow, within } from "../limit/monotonic.ts";
 
 export class KeyedQueue {
@@ -35,31 +35,6 @@ interface Entry {
 }
 
 const ignore = (): void => {};
-
-/** For a call that this process was too busy to send. Not a failure of the server, to which nothing was sent. */
-export const TOO_BUSY: Error = /* @__PURE__ */ new KeyError(
-  "its deadline passed before it was sent, because this process was busy; nothing was taken",
-  false,
-);
-
-/** For a call that waits for earlier ones. */
-export const NOT_SENT: Error = new KeyError(
-  "the call was not sent: its deadline passed while earlier calls ran",
-  false,
-);
-
-/**
- * For a call that waited in this process for most of its time: if the rest is too short, that is not the server's
- * failure.
- */
-export const LITTLE_TIME: Error = new KeyError("no answer in the time earlier calls left", false);
-
-/**
- * Why a call that has waited since `since` (`performance.now()`, ms) is late if it gets no answer; `undefined` if
- * unknown.
- */
-export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | undefined =>
-  monotonicNow() > (since + at) / 2 ? LITTLE_TIME : undefined;
 
 /** Runs `body` after these, or rejects if the deadline has passed by then. */
 async function runAfter<T>(before: Set<Entry>, body: () => Promise<T>, deadline: NonNullable<Deadline>): Promise<T> {

@@ -233,8 +233,7 @@ class ShardedCall {
   }
 
   #tokens(state: State | null, now: number): number {
-    const look = { op: "charge", count: 0, reserve: false } as const;
-    return this.#call.limit.evaluate(state, look, now, { start: this.#start, shard: true }).decision.value;
+    return this.#call.limit.evaluate(state, LOOK, now, { start: this.#start, shard: true }).decision.value;
   }
 
   #after({ before, now }: Step, op: Op, count: number): State | null {

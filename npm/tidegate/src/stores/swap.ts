@@ -7,14 +7,13 @@
 import { messageOf, readable } from "../limit/errors.ts";
 import { overdueTimers, within } from "../limit/monotonic.ts";
 import type { AsyncStore } from "./contract.ts";
-import { idsOf, KeyError } from "./failure.ts";
+import { idsOf, KeyError, LITTLE_TIME, NOT_SENT, whyLate } from "./failure.ts";
 import { type Run, storeOf } from "./steps.ts";
 import { Attempt, type End } from "./swap/attempt.ts";
 import { Batches } from "./swap/batches.ts";
 import type { Swappable } from "./swap/database.ts";
 import { RoundTrips, type RoundTripsByKind } from "./swap/round-trips.ts";
 import { firstDeadline, inTime, type Until, type Waiting } from "./swap/waiting.ts";
-import { LITTLE_TIME, NOT_SENT, whyLate } from "./keyed-queue.ts";
 
 const STEP_TIMEOUT = 10_000;
 /**

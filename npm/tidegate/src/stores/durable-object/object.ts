@@ -4,7 +4,8 @@ import { messageOf } from "../../limit/errors.ts";
 import { shardingBy } from "../../limit/shards.ts";
 import { dropAtOf, readRecord, wellFormed, writeRecord } from "../record.ts";
 import { Steps, type Transaction } from "../steps.ts";
-import { NOT_SENT, KeyedQueue } from "../keyed-queue.ts";
+import { NOT_SENT } from "../failure.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
 import type { ObjectContext, ObjectNamespace, ObjectStorage, ObjectStub } from "./shapes.ts";
 import {
   type Answer,

@@ -5,9 +5,8 @@ import { InputError, isInputError, isStoreError, messageOf, StoreError } from ".
 import { callLimit } from "../../limit/limit.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call, Deadline, Op } from "../contract.ts";
-import { KeyError } from "../failure.ts";
+import { KeyError, LITTLE_TIME } from "../failure.ts";
 import { decide, getValue, type Shards } from "../sharded.ts";
-import { LITTLE_TIME } from "../keyed-queue.ts";
 
 export const NAME = "durable-object";
 

@@ -2,9 +2,8 @@
 import type { AllDecision, Decision } from "../../limit/decision.ts";
 import { StoreError } from "../../limit/errors.ts";
 import type { Call, Deadline } from "../contract.ts";
-import { idsOf } from "../failure.ts";
+import { idsOf, TOO_BUSY } from "../failure.ts";
 import { overdueTimers } from "../../limit/monotonic.ts";
-import { TOO_BUSY } from "../keyed-queue.ts";
 
 /** A call, or a reset, which deletes the row. */
 export type RowCall = Call | (Omit<Call, "op"> & { readonly op: "reset" });
@@ -40,6 +39,8 @@ export class PendingRequest {
   /** `performance.now()`, ms, when its statement is given up. */
   latest: number = Infinity;
   #settled = false;
+  /** Whether the server has replied to a statement of it. */
+  #answered = false;
   readonly #operation: string;
   /** Its caller's; `why` is set if the cause is its key alone. */
   #caller: NonNullable<Deadline>;
@@ -108,12 +109,13 @@ export class PendingRequest {
 
   /** Notes that only its keys delay it, for this reason: late, it is no failure of the store. */
   failAtDeadline(what: string, cause: unknown): void {
-    this.#caller.why ??= this.#error(what, cause, "key");
+    this.#caller.why ??= Object.assign(this.#error(what, cause, "key"), { answered: this.#answered });
   }
 
   /** Notes that the server has replied to a statement of it. */
   answered(): void {
-    this.#caller.answered = true;
+    this.#answered = true;
+    Object.assign(Object(this.#caller.why), { answered: true });
   }
 
   /** Rejects because of its deadline. */
