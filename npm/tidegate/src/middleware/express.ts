@@ -9,7 +9,7 @@ import type { Limiter } from "../limiter/limiter.ts";
 import type { Incoming } from "./client.ts";
 import { Gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
-import type { Denial, Options, RequestDecision } from "./options.ts";
+import { checkContext, type Denial, type Options, type RequestDecision } from "./options.ts";
 
 export { expressRateLimitStore, type HitStore, type LocalHitStore } from "./drop-in/hits.ts";
 export type { Denial, RequestDecision } from "./options.ts";
@@ -58,8 +58,9 @@ export function rateLimit<N extends string>(
   const made = new Gate(limiter, options, 'app.set("trust proxy", 1)');
   const { denied } = options;
   const middleware = (request: Request, response: Response, next: NextFunction): void => {
-    const decide = () =>
-      limitExchange(made, {
+    const decide = () => {
+      checkContext("Express", response, response.setHeader);
+      return limitExchange(made, {
         request,
         incoming: incomingOf(request),
         once: request,
@@ -69,6 +70,7 @@ export function rateLimit<N extends string>(
         },
         refuse: (denial) => (denied === undefined ? answer(denial, response) : denied(request, response, next, denial)),
       });
+    };
     goOn(decide, next, next);
   };
   return middleware as ExpressMiddleware;

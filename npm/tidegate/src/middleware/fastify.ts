@@ -13,7 +13,7 @@ import type { Incoming } from "./client.ts";
 import { Gate } from "./gate.ts";
 import { goOn, limitExchange, type NodeExchange, type NodeResponse } from "./node-response.ts";
 import { privateField } from "./private-field.ts";
-import { choosesLimits, type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
+import { checkContext, choosesLimits, type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
 
 export { type FastifyHitStore, fastifyRateLimitStore } from "./drop-in/fastify-rate-limit.ts";
 export type { Denial, RequestDecision } from "./options.ts";
@@ -85,15 +85,19 @@ export function rateLimit<N extends string>(limiter: Limiter<N>, options: Fastif
   const made = new Gate(limiter, options, 'Fastify({ trustProxy: "10.0.0.0/8" })', privateField());
   const { denied } = options;
   return (request, reply, done) => {
-    // `register` calls it with the instance.
-    if (request.raw === undefined)
-      return done(new InputError("hook", "added with `app.addHook`: `app.register` takes rateLimitPlugin", undefined));
+    if (request.raw === undefined) return done(notARequest(request));
     goOn(
       () => limitExchange(made, new Exchange(request as AnyRequest, reply as AnyReply, denied)),
       () => done(),
       (error) => done(error as Error),
     );
   };
+}
+
+/** Throws in another framework. `register` calls a hook with the instance, where what is thrown would end the process. */
+function notARequest(instance: object): InputError {
+  if (!("addHook" in instance)) checkContext("Fastify", instance, undefined);
+  return new InputError("hook", "added with `app.addHook`: `app.register` takes rateLimitPlugin", undefined);
 }
 
 class Exchange implements NodeExchange<FastifyRequest> {

@@ -9,7 +9,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Limiter } from "../limiter/limiter.ts";
 import { Gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
-import { checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
+import { checkContext, checkHandler, type Denial, type Options, type RequestDecision } from "./options.ts";
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 
 export type { Denial, RequestDecision } from "./options.ts";
@@ -57,6 +57,7 @@ export function rateLimit<
   const made = new Gate(limiter, options);
   checkHandler("listener", listener);
   return (request, response) => {
+    checkContext("node:http", response, response.setHeader);
     const fail = (error: unknown): void => {
       void made.report(error);
       if (!response.headersSent) response.statusCode = 500;
@@ -87,11 +88,13 @@ export function rateLimitMiddleware<
 ): (request: R, response: W, next: (error?: Error) => void) => void {
   const made = new Gate(limiter, options);
   return (request, response, next) => {
-    const allowed = () =>
-      follow(decide(made, options.denied, request, response, request), (goesOn) => {
+    const allowed = () => {
+      checkContext("Connect", response, response.setHeader);
+      return follow(decide(made, options.denied, request, response, request), (goesOn) => {
         if (!goesOn && isOfRestify(request)) (next as (end: unknown) => void)(false);
         return goesOn;
       });
+    };
     goOn(allowed, next, next as (error: unknown) => void);
   };
 }
