@@ -160,6 +160,7 @@ export const CALLERS = [
   one("client/slots.ts", " || degraded === true", "", FAILING),
   one("client/queue.ts", "(this.#reserve as Reserve).spare < 0", "false", FAILING),
   one("client/queue.ts", "(this.#reserve as Reserve).spare < 0", "true", FAILING),
+  one("client/waiting.ts", "      while (newest?.count === 0) newest = newest.previous;\n", "", FAILING),
   one("client/slots.ts", '|| policy.kind === "fixed window"', "", STANDSTILL),
   one("client/reserve.ts", "if (this.#state !== null) this.#state = {", "if (false) this.#state = {", STANDSTILL),
   one("client/reserve.ts", "    this.#slots.cut(this.spare + count, sent - (this.#offset ?? 0));\n", "", STANDSTILL),

@@ -242,8 +242,10 @@ export class Queue<Parts extends QueueParts = QueueParts> {
    */
   #refuse(call: QueuedCall, error: unknown): void {
     this.#giveUp([call], error);
-    while ((this.#reserve as Reserve).spare < 0 && this.#waiting.length > 0) {
-      this.#giveUp([this.#waiting.newest() as QueuedCall], error);
+    while ((this.#reserve as Reserve).spare < 0) {
+      const newest = this.#waiting.newest();
+      if (newest === undefined) return;
+      this.#giveUp([newest], error);
     }
   }
 

@@ -61,10 +61,13 @@ export class WaitingCalls<T extends Waiting> {
     return found as T | undefined;
   }
 
+  /** The newest call that needs tokens. */
   newest(): T | undefined {
     let found: Waiting | undefined;
     for (const { last } of this.#levels) {
-      if (last !== undefined && (found === undefined || arrival(last) > arrival(found))) found = last;
+      let newest = last;
+      while (newest?.count === 0) newest = newest.previous;
+      if (newest !== undefined && (found === undefined || arrival(newest) > arrival(found))) found = newest;
     }
     return found as T | undefined;
   }

@@ -222,6 +222,17 @@ describe("a reservation fails after its call was aborted", () => {
     expect((await calls).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   });
 
+  test("calls of 0 tokens, which need none of its tokens, run", async () => {
+    const { clock, takes, throttled, abort } = held();
+    await abort();
+    const other = expect(throttled(1)).rejects.toThrow("the store is gone");
+    const free = [0, 5, 5, 9].map((priority) => throttled.with({ priority })(0));
+    takes[0]?.(true);
+    await clock.pass(SECOND);
+    await other;
+    expect(await Promise.all(free)).toEqual([0, 0, 0, 0]);
+  });
+
   test("a call that has its own reservation runs", async () => {
     const { clock, takes, throttled, abort } = held();
     const other = throttled(1);
