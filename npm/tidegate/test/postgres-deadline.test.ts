@@ -2,7 +2,9 @@
 import { expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { Limit } from "../src/limit/limit.ts";
+import type { Deadline } from "../src/stores/contract.ts";
 import { postgres } from "../src/stores/postgres.ts";
+import { PendingRequest } from "../src/stores/postgres/request.ts";
 import { stoppingClock } from "./stopping-clock.ts";
 
 const START = 1_000_000;
@@ -114,3 +116,18 @@ test("a process that did not run past the deadline looks again whether a row is 
   sent.shift()?.reject(new Error("gone"));
   expect(await Promise.all([failed, later])).toEqual(Array(2).fill(expect.stringContaining("gone")));
 });
+
+test.each([false, true])(
+  "the reason that a call is late states whether the server replied to it: before the reason %j",
+  (before) => {
+    const deadline: NonNullable<Deadline> = { at: Infinity };
+    const limit = new Limit("api", { kind: "token bucket", rate: 1, period: 1000 });
+    const calls = [{ op: "take", limit, key: "a", count: 1, reserve: false }] as const;
+    const pending = new PendingRequest({ operation: "take", calls, now: undefined, deadline }, vi.fn(), vi.fn());
+    if (before) pending.answered();
+    pending.failAtDeadline("the row is locked", undefined);
+    expect(deadline.why?.answered).toBe(before);
+    pending.answered();
+    expect(deadline.why?.answered).toBe(true);
+  },
+);

@@ -252,10 +252,9 @@ export class ResilientStore implements AsyncStore {
 
   /** Counts and logs the failure of a node, and ends the task without the store. A mistake of the caller's is thrown on. */
   #failed<T>(task: Task<T>, node: string, error: unknown, admitted?: Admitted): T {
-    const { operation, targets } = task;
-    const cause = failure(error, this.name, operation, idsOf(targets).join(","));
+    const cause = failure(error, this.#detailsOf(task));
     if (isInputError(cause)) throw cause;
-    const instead = this.#fallback.insteadOf(targets);
+    const instead = this.#fallback.insteadOf(task.targets);
     const halfOpen = / ms$/.test(String(cause)) ? HALF_OPEN : "";
     if (admitted === "probe" && !isAnswered(cause)) this.#outages.probeAgain(node);
     this.#outages.failed(node, cause, instead + halfOpen);

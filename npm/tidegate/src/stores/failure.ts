@@ -1,6 +1,14 @@
 /** What a store's caller gets for an error, and how much of the store it concerns. */
 import { NotAState } from "../limit/codec.ts";
-import { type InputError, isInputError, isStoreError, messageOf, readable, StoreError } from "../limit/errors.ts";
+import {
+  type InputError,
+  isInputError,
+  isStoreError,
+  messageOf,
+  readable,
+  StoreError,
+  type StoreErrorDetails,
+} from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { monotonicNow } from "../limit/monotonic.ts";
 import type { Deadline } from "./contract.ts";
@@ -57,9 +65,9 @@ export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | u
   monotonicNow() > (since + at) / 2 ? LITTLE_TIME : undefined;
 
 /** One of our errors as it is, any other as the cause of a `StoreError`. */
-export function failure(thrown: unknown, store: string, operation: string, identity: string): InputError | StoreError {
+export function failure(thrown: unknown, of: StoreErrorDetails): InputError | StoreError {
   const error = readable(thrown);
   if (isInputError(error) || isStoreError(error)) return error;
   const scope = error instanceof NotAState || error instanceof KeyError ? "key" : "store";
-  return new StoreError(messageOf(error), { store, operation, identity, cause: error, scope });
+  return new StoreError(messageOf(error), { ...of, cause: error, scope });
 }

@@ -130,7 +130,9 @@ export class Steps {
       throw new NotAState(`what is stored must be { value, ts }, or null if nothing is; got ${show(state)}`);
     } catch (error) {
       // Of this row alone, whatever else the step is on.
-      throw error instanceof NotAState ? failure(error, this.#store, "read", id) : error;
+      throw error instanceof NotAState
+        ? failure(error, { store: this.#store, operation: "read", identity: id })
+        : error;
     }
   }
 
@@ -164,7 +166,7 @@ export function stepBy(name: string, run: Run): <T>(operation: string, ...step: 
     try {
       return await run(...step);
     } catch (error) {
-      throw failure(error, name, operation, idsOf(step[0]).join(","));
+      throw failure(error, { store: name, operation, identity: idsOf(step[0]).join(",") });
     }
   };
 }

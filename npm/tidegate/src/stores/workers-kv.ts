@@ -232,7 +232,7 @@ class States {
     try {
       return bytes === null ? null : decode(new Uint8Array(bytes));
     } catch (error) {
-      throw failure(error, NAME, "read", id);
+      throw failure(error, { store: NAME, operation: "read", identity: id });
     }
   }
 

@@ -1,6 +1,7 @@
 /** The Durable Object that holds states, which the store in durable-object.ts calls. */
 import { Base } from "#workers";
 import { messageOf } from "../../limit/errors.ts";
+import { tagOf } from "../../limit/realms.ts";
 import { shardingBy } from "../../limit/shards.ts";
 import { dropAtOf, readRecord, wellFormed, writeRecord } from "../record.ts";
 import { Steps, type Transaction } from "../steps.ts";
@@ -90,7 +91,7 @@ export class TidegateObject extends Base {
     const own = String(this.ctx.id);
     for (const binding of Object.values(Object(this.env) as Record<string, unknown>)) {
       // A binding of another kind may be a proxy, which has any method.
-      if (Object.prototype.toString.call(binding) !== "[object DurableObjectNamespace]") continue;
+      if (tagOf(binding) !== "[object DurableObjectNamespace]") continue;
       const namespace = binding as ObjectNamespace;
       if (objects.some((object) => String(namespace.idFromName(wellFormed(object))) === own)) return namespace;
     }
@@ -101,9 +102,9 @@ export class TidegateObject extends Base {
     const { timeout = Infinity } = request;
     const until = performance.now() + timeout;
     try {
-      const answer = await this.#queue.run(OBJECT, () => {
-        if (performance.now() < until) return this.#answer(request);
-        return Promise.reject(NOT_SENT);
+      const answer = await this.#queue.run(OBJECT, async () => {
+        if (performance.now() >= until) throw NOT_SENT;
+        return this.#answer(request);
       });
       return { answer };
     } catch (error) {

@@ -1,11 +1,11 @@
 /** What a store sends to an object, and objects to each other: plain objects, as RPC drops functions and classes. */
 import type { Config } from "../../limit/config.ts";
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
-import { InputError, isInputError, isStoreError, messageOf, StoreError } from "../../limit/errors.ts";
+import { InputError, isInputError, messageOf, StoreError } from "../../limit/errors.ts";
 import { callLimit } from "../../limit/limit.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call, Deadline, Op } from "../contract.ts";
-import { KeyError, LITTLE_TIME } from "../failure.ts";
+import { failure, KeyError, LITTLE_TIME } from "../failure.ts";
 import { decide, getValue, type Shards } from "../sharded.ts";
 
 export const NAME = "durable-object";
@@ -70,11 +70,10 @@ export function withoutPolicy({ policy: _policy, ...rest }: Decision): WireDecis
 
 export const withPolicy = (decision: WireDecision, limit: Limit): Decision => ({ ...decision, policy: limit.policy });
 
-export function refused(error: unknown): Reply {
+export function refused(thrown: unknown): Reply {
+  const error = failure(thrown, { store: NAME, operation: "", identity: "" });
   if (isInputError(error)) return { input: { field: error.field, rule: error.rule, message: error.message } };
-  const what = messageOf(error);
-  if (isStoreError(error)) return { failure: { what, identity: error.identity, scope: error.scope } };
-  return { failure: { what, identity: "", scope: error instanceof KeyError ? "key" : "store" } };
+  return { failure: { what: messageOf(thrown), identity: error.identity, scope: error.scope } };
 }
 
 /** One request to the object of this name; `undefined` if it is alone. */
