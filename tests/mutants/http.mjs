@@ -35,7 +35,7 @@ export const HTTP = [
   escalation("block.degraded !== true && ", ""),
   escalation(" && (block.retryAt ?? 0) > earlierRetryAt", ""),
   escalation("unobserved(limiter)", "limiter"),
-  one("limiter/options.ts", "found?.by === limiter", "found !== undefined", ESCALATION),
+  one("limiter/given.ts", "found?.by === limiter", "found !== undefined", ESCALATION),
   escalation("Math.min(earlier, lengths.length - 1)", "0"),
   escalation(" - Number(ok)", ""),
   escalation("Number(ok)", "1"),

@@ -234,7 +234,7 @@ const LIST = [
     "mistakes.test.ts",
   ),
   one("limiter/limiter.ts", "value: this[name].bind(this)", "value: this[name]", "mistakes.test.ts"),
-  one("limiter/options.ts", 'key === undefined && !("key" in options)', "key === undefined", "mistakes.test.ts"),
+  one("limiter/calls.ts", 'key === undefined && !("key" in options)', "key === undefined", "mistakes.test.ts"),
   one("limit/checks.ts", "const ms = inMs(value);", "const ms = value;", "duration.test.ts"),
 ];
 

@@ -22,7 +22,9 @@ import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import { evaluate } from "../limit/evaluate.ts";
 import type { Limiter } from "./limiter.ts";
-import { checkKey, checkLimiter, type Keyed, keyed, MAX_REQUESTS } from "./options.ts";
+import { checkKey, MAX_REQUESTS } from "./calls.ts";
+import { checkLimiter } from "./given.ts";
+import { type Keyed, keyed } from "./options.ts";
 import { settleUp } from "./settlement.ts";
 
 /** Settings of {@link spend}; without `key` it is one budget for all. */

@@ -1,37 +1,38 @@
 /**
- * The limiter: checks a call (options.ts), and passes it on to the store, or to the layers around a store that can fail
+ * The limiter: checks a call (calls.ts), and passes it on to the store, or to the layers around a store that can fail
  * (layers.ts). `limit`, `check`, `give` and `charge` all go through `#call`: read that first.
  */
 import { layers } from "#layers";
 import {
   type Answer,
-  BLOCK,
   type BlockOptions,
   type CallOptions,
-  checkCall,
-  checkCount,
-  checkFor,
-  checkKey,
-  checkKeys,
   checkLimiterOptions,
-  checkNow,
-  checkRequest,
-  checkRequests,
-  distinct,
   type InlineRequest,
   type KeyOptions,
   type LimiterOptions,
   type LimiterSettings,
   type LimitOptions,
   type LimitRequest,
+  type Value,
+} from "./options.ts";
+import {
+  BLOCK,
+  checkCall,
+  checkCount,
+  checkFor,
+  checkKey,
+  checkKeys,
+  checkNow,
+  callOf,
+  checkRequests,
+  distinct,
   MANY,
   NONE,
   OPTIONS,
-  refuseShards,
   TARGET,
-  unknownName,
-  type Value,
-} from "./options.ts";
+} from "./calls.ts";
+import { unknownName } from "./given.ts";
 import { type Config, numberError } from "../limit/config.ts";
 import { checkFlag, checkObject, checkOptions } from "../limit/checks.ts";
 import { follow } from "../limit/maybe-promise.ts";
@@ -63,19 +64,6 @@ function define(name: string, config: Config): Limit {
     if (error instanceof InputError) error.message += ` (in the limit ${JSON.stringify(name)})`;
     throw error;
   }
-}
-
-/** The call of one of several requests, checked. */
-export function callOf(
-  op: "take" | "check",
-  request: LimitRequest<string>,
-  limitOf: (name: string, config: Config | undefined) => Limit,
-): Call {
-  checkRequest(request);
-  const { name, count = 1, reserve, config } = request;
-  const limit = limitOf(name, config);
-  checkFlag("reserve", reserve);
-  return { op, limit, key: checkKey(request), count: checkCount(count), reserve: reserve === true };
 }
 
 /** Returns a grant; throws the error of a denial, which is the store's own if it has one. */
@@ -114,7 +102,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const { layers: own = layers } = store as { layers?: typeof Layers };
     const layered: Layered = isBare ? { store } : own(store, settings, () => this.#time());
     this.#leases = layered.leases;
-    if (this.#leases !== undefined) for (const limit of this.#limits.values()) refuseShards(limit);
+    for (const limit of this.#limits.values()) this.#leases?.checkLimit(limit);
     this.#layered = layered.store;
     if ("decideFast" in layered.store) this.#fast = layered.store as Required<Shortcuts>;
     // Methods are bound, so that they also work when passed on, through a proxy, or inherited, where private fields
@@ -316,7 +304,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   #limit(name: string, config: Config | undefined): Limit {
     const limit = config === undefined ? this.#limits.get(name) : callLimit(name, config);
     if (limit === undefined) throw unknownName(name, this.names);
-    if (config !== undefined && this.#leases !== undefined) refuseShards(limit);
+    if (config !== undefined) this.#leases?.checkLimit(limit);
     return limit;
   }
 }

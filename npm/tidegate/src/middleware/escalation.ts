@@ -6,14 +6,8 @@ import { isPromise } from "../limit/realms.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { DAY, type Duration } from "../limit/duration.ts";
 import { InputError, isStoreError } from "../limit/errors.ts";
-import {
-  type BlockOptions,
-  type CallOptions,
-  keyed,
-  type KeyOptions,
-  type LimitRequest,
-  unobserved,
-} from "../limiter/options.ts";
+import { unobserved } from "../limiter/given.ts";
+import { type BlockOptions, type CallOptions, keyed, type KeyOptions, type LimitRequest } from "../limiter/options.ts";
 import { combined } from "../limit/combined.ts";
 import { follow, type MaybePromise, together } from "../limit/maybe-promise.ts";
 

@@ -8,7 +8,7 @@ import type { HeaderTarget } from "../http/fields.ts";
 import { check, FLAG } from "../limit/checks.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import { notALimiter } from "../limiter/options.ts";
+import { notALimiter } from "../limiter/given.ts";
 import type { Incoming } from "./client.ts";
 import { Gate } from "./gate.ts";
 import { goOn, limitExchange, type NodeExchange, type NodeResponse } from "./node-response.ts";

@@ -4,14 +4,8 @@ import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import { InputError } from "../limit/errors.ts";
 import { ignoreRejection } from "../limit/notify.ts";
 import { grantedOrThrow, type Limiter } from "../limiter/limiter.ts";
-import {
-  type BlockOptions,
-  checkLimiter,
-  type LimitOptions,
-  type LimitRequest,
-  OBSERVED,
-  unobserved,
-} from "../limiter/options.ts";
+import { checkLimiter, OBSERVED, unobserved } from "../limiter/given.ts";
+import type { BlockOptions, LimitOptions, LimitRequest } from "../limiter/options.ts";
 
 /** One decision on one limit. */
 export interface DecisionEvent {

@@ -2,11 +2,12 @@
 import type { Config } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { callLimit } from "../limit/limit.ts";
-import { callOf, grantedOrThrow, Limiter } from "../limiter/limiter.ts";
+import { callOf } from "../limiter/calls.ts";
+import { grantedOrThrow, Limiter } from "../limiter/limiter.ts";
+import { checkRequests } from "../limiter/calls.ts";
 import {
   type Answer,
   checkLimiterOptions,
-  checkRequests,
   keyed,
   type LimiterOptions,
   type LimitOptions,

@@ -3,7 +3,7 @@
  * and decides on that, `refill.ts` how it gets tokens.
  */
 import type { AllDecision, Decision, State } from "../../limit/decision.ts";
-import { isInputError } from "../../limit/errors.ts";
+import { InputError, isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call } from "../../stores/contract.ts";
@@ -37,6 +37,13 @@ export class Leases {
     this.#store = store;
     this.#lender = { resilient: store, time, during };
     this.#lending = lending;
+  }
+
+  /** Throws if the limit has shards: a lease needs its whole state, which no shard has. */
+  checkLimit({ name, policy: { shards } }: Limit): void {
+    if (shards === 1) return;
+    const rule = `1 in the limit ${JSON.stringify(name)}, whose store leases: leases spread a hot key by themselves`;
+    throw new InputError("shards", rule, shards);
   }
 
   /** Takes available tokens: leased ones, or else from the store. */
