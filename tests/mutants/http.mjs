@@ -10,7 +10,7 @@ const [gate, fields, rule] = ["middleware/gate.ts", "http/fields.ts", "policies/
 const quota = (find, replace) => one("http/quota.ts", find, replace, FIELDS);
 const GATE = middleware("decided", "gate");
 const [EXPRESS, FASTIFY, HONO, KOA] = ["express", "fastify", "hono", "koa"].map((name) => middleware(name));
-const [NODE, FETCH, NEST, ELSEWHERE] = ["node", "fetch", "nest", "elsewhere"].map((name) => middleware(name));
+const [NODE, FETCH, NEST] = ["node", "fetch", "nest"].map((name) => middleware(name));
 const [DROP_IN, WINDOWS] = [middleware("drop-in"), middleware("drop-in-windows")];
 const [POLICIES, STATED, CHECK] = ["policies", "middleware", "check"].map((name) => `policies/${name}.test.ts`);
 
@@ -288,11 +288,6 @@ export const HTTP = [
   one("middleware/hono.ts", "context.executionCtx.waitUntil(work);", "", HONO),
   one("middleware/hono.ts", '    checkContext("Hono", context, raw);\n', "", HONO),
   one("middleware/koa.ts", '    checkContext("Koa", context, req?.headers);\n', "", KOA),
-  one("middleware/express.ts", '      checkContext("Express", response, response.setHeader);\n', "", ELSEWHERE),
-  one("middleware/node.ts", '    checkContext("node:http", response, response.setHeader);\n', "", ELSEWHERE),
-  one("middleware/node.ts", '      checkContext("Connect", response, response.setHeader);\n', "", ELSEWHERE),
-  one("middleware/fastify.ts", '!("addHook" in instance)', "false", ELSEWHERE),
-  one("middleware/fastify.ts", '!("addHook" in instance)', "true", FASTIFY),
   one("middleware/koa.ts", "once: req,", "once: undefined,", KOA),
   one("middleware/koa.ts", "trusted: context.ip,", "trusted: undefined,", KOA),
   one("middleware/koa.ts", "if (allowed) await next();", "await next();", KOA),

@@ -16,6 +16,7 @@ const NAMES = ["middleware/drop-in-names.test.ts"];
 
 const [EXPRESS, FASTIFY] = ["middleware/express.test.ts", "middleware/fastify.test.ts"];
 const NEST = "middleware/nest-contexts.test.ts";
+const ELSEWHERE = "middleware/elsewhere.test.ts";
 const SYNC = "resilience-sync.test.ts";
 
 const LIST = [
@@ -120,6 +121,11 @@ const LIST = [
   one("stores/sharded.ts", "reserved: after.value < 0", "reserved: true", ...SHARDED),
   one("stores/sharded.ts", "      await this.#giveParts([...parts]).catch(() => {});\n", "", ...SHARDED),
   one("stores/sharded.ts", "if (failed !== undefined) throw failed.reason;", "", ...SHARDED),
+  one("middleware/express.ts", '      checkContext("Express", response, response.setHeader);\n', "", ELSEWHERE),
+  one("middleware/node.ts", '    checkContext("node:http", response, response.setHeader);\n', "", ELSEWHERE),
+  one("middleware/node.ts", '      checkContext("Connect", response, response.setHeader);\n', "", ELSEWHERE),
+  one("middleware/fastify.ts", '!("addHook" in instance)', "false", ELSEWHERE),
+  one("middleware/fastify.ts", '!("addHook" in instance)', "true", FASTIFY),
   one("middleware/drop-in/hits.ts", "hitKey(key, String(period))", 'hitKey(key, "")', ...NAMES),
   one("middleware/drop-in/algebra.ts", ', start: "first request"', "", "middleware/drop-in-windows.test.ts"),
   one("middleware/drop-in/throttler.ts", "if (begun.ok)", "if (!begun.ok)", "middleware/drop-in-windows.test.ts"),

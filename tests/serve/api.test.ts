@@ -287,7 +287,7 @@ describe("the OpenAPI document", () => {
     expect(Object.keys(body.paths).sort()).toEqual(paths.map((path) => `/v1/${path}`));
   });
 
-  test("lists the statuses that a route answers: a decision without the store is none of 503, and a GET has no body", async () => {
+  test("lists the statuses of a route's answers: a decision without the store is no 503, and a GET has no body", async () => {
     const { body } = await service.request("/v1/openapi.json");
     const statuses = (path: string, method = "post") => Object.keys(body.paths[`/v1/${path}`][method].responses).join();
     for (const path of ["decide", "check", "decide-all"]) expect(statuses(path)).toBe("200,400,413,415");

@@ -35,7 +35,7 @@ describe("tidegate", () => {
     },
   );
 
-  test("an unknown command: suggests the closest one, or the help", async () => {
+  test("suggests the command closest to an unknown one, or the help", async () => {
     expect((await tidegate(["heades"])).err).toBe('tidegate: there is no command "heades"; did you mean headers?');
     expect((await tidegate(["__proto__"])).err).toBe('tidegate: there is no command "__proto__"; see tidegate --help');
     expect((await tidegate(["help", "toString"])).code).toBe(2);

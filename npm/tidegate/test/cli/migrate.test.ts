@@ -24,11 +24,11 @@ describe("tidegate migrate", () => {
       '`schema` must be a name of 1 to 63 bytes of UTF-8 without U+0000; got ""',
     ],
     [["migrate", "now"], 'migrate takes no "now"'],
-  ])("%j: exit code 2, and why", async (argv, message) => {
+  ])("%j exits with 2 and prints the reason", async (argv, message) => {
     expect(await tidegate(argv)).toEqual({ code: 2, out: "", err: `tidegate: ${message}` });
   });
 
-  test("a server that does not answer: exit code 1, and the client's error", async () => {
+  test("exits with 1 and prints the client's error if a server does not answer", async () => {
     const { code, err } = await tidegate(["migrate", "--store", "postgres://127.0.0.1:1/none"]);
     expect(code).toBe(1);
     expect(err).toMatch(/^tidegate: the migration failed, and nothing was changed: .*ECONNREFUSED/);
@@ -67,7 +67,7 @@ describe("tidegate migrate", () => {
       "it is unknown whether it was done; run it again",
     ],
     ["the server refuses it", (socket) => socket.end(error("42501")), "nothing was changed"],
-  ])("where %s after the statement was sent, exit code 1, and what is known", async (_, answer, known) => {
+  ])("exits with 1 and prints what is known where %s after the statement was sent", async (_, answer, known) => {
     const { url, close } = await answering(answer);
     try {
       const { code, err } = await tidegate(["migrate", "--store", url]);

@@ -129,7 +129,7 @@ describe("a mistake exits with 2, before the store is opened", () => {
   });
 });
 
-test("a server that does not answer: exit code 1, and the client's error", async () => {
+test("exits with 1 and prints the client's error if a server does not answer", async () => {
   const { code, out, err } = await tidegate(["get", "api", "k", ...ON], { "p.json": POLICY });
   expect([code, out]).toEqual([1, ""]);
   expect(err).toMatch(/^tidegate: redis: connect of "redis:\/\/127\.0\.0\.1:1" failed: .*ECONNREFUSED/);

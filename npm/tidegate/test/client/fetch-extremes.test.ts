@@ -128,13 +128,13 @@ describe("a mistake", () => {
     },
   );
 
-  test("no URL is refused as the host's fetch refuses it", async () => {
+  test("a request without a URL is refused as the host's fetch refuses it", async () => {
     await expect(createFetch()(null as never)).rejects.toThrow("Invalid URL");
   });
 
   const half = { aborted: false, addEventListener: () => {} };
   test.each([new AbortController(), half, 5, "aborted"])(
-    "a signal that is none is refused, and the requests behind it are sent: %j",
+    "an invalid signal is refused, and the requests behind it are sent: %j",
     async (signal) => {
       const limit = { kind: "token bucket", rate: 1, period: SECOND, capacity: 1 } as const;
       const { clock, fetch, times } = serving(200, {}, { limit });

@@ -92,7 +92,7 @@ describe("own tokens", () => {
 });
 
 describe("limits that the server reports", () => {
-  test("few tokens left: they are spread over the time until the reset, before any denial", async () => {
+  test("spreads the last tokens over the time until the reset, before any denial", async () => {
     const fields = { "X-RateLimit-Limit": "100", "X-RateLimit-Remaining": "4", "X-RateLimit-Reset": "8" };
     const { clock, times, make } = serving({ fields });
     const fetch = make({ concurrency: 1 });
@@ -103,7 +103,7 @@ describe("limits that the server reports", () => {
     expect(waits).toEqual([0, 0, 2000, 2000, 2000]);
   });
 
-  test("many tokens left: no request waits", async () => {
+  test("no request waits while many tokens are left", async () => {
     const fields = { RateLimit: '"a";r=900;t=60', "RateLimit-Policy": '"a";q=1000;w=60' };
     const { clock, times, make } = serving({ fields });
     const fetch = make();
@@ -112,7 +112,7 @@ describe("limits that the server reports", () => {
     expect(times()).toEqual([0, 0, 0, 0, 0]);
   });
 
-  test("no tokens left: the next request waits until the reset, and no longer", async () => {
+  test("the next request waits until the reset, and no longer, if no tokens are left", async () => {
     const { clock, times, make } = serving({ fields: { RateLimit: '"a";r=0;t=7' } }, {});
     const fetch = make();
     await fetch(URL_);
@@ -210,7 +210,7 @@ describe("limits that the server reports", () => {
 });
 
 describe("retries", () => {
-  test("429 with Retry-After: this request and all later ones wait that long", async () => {
+  test("after a 429 with Retry-After this request and all later ones wait that long", async () => {
     const { clock, sent, retries, make } = serving({ status: 429, fields: { "Retry-After": "3" } }, {});
     const fetch = make();
     const first = fetch(`${URL_}/1`);
@@ -226,7 +226,7 @@ describe("retries", () => {
     expect(retries).toEqual([{ url: new URL(`${URL_}/1`), status: 429, attempts: 1, wait: 3000 }]);
   });
 
-  test("503 without Retry-After: waits grow until the retries are used up, then the response is returned", async () => {
+  test("after a 503 without Retry-After waits grow until the retries are used up, then the response is returned", async () => {
     const { clock, times, make } = serving({ status: 503 });
     const fetch = make({ retries: 3 });
     const answered = fetch(URL_);
@@ -236,7 +236,7 @@ describe("retries", () => {
     expect(await (await answered).text()).toBe("answer 4");
   });
 
-  test("429 without Retry-After: the wait is until the last reset, and none beyond `maxWait`", async () => {
+  test("after a 429 without Retry-After the wait ends at the last reset, and is never longer than `maxWait`", async () => {
     const answers = [{ status: 429, fields: { RateLimit: '"a";r=0;t=9, "b";r=0;t=3, "c";r=1;t=60' } }, {}];
     const { clock, retries, make } = serving(...answers);
     const answered = make()(URL_);

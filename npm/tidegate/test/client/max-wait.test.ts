@@ -125,7 +125,7 @@ test("with `maxWait: 0` a call that need not wait runs, though the clock goes on
   }
 });
 
-test("what the caller changes in its object of options later holds for no call", async () => {
+test("later changes to the object of options affect no call", async () => {
   const clock = fakeClock(START);
   const options = { clock, maxWait: 250 };
   const throttled = throttle((name: string) => name, spaced, options);

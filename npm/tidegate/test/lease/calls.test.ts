@@ -174,7 +174,7 @@ test("release returns all leased tokens", async () => {
   await defineLimits({ hot: config }).release();
 });
 
-test("tokens return that calls lease while earlier ones return", async () => {
+test("release returns tokens that calls lease while earlier ones return", async () => {
   const world = new World({ kind: "token bucket", rate: 10_000, period: "1h" }, () => 2);
   const node = world.node({ ahead: 1000 });
   let ended = false;
@@ -195,7 +195,7 @@ test("tokens return that calls lease while earlier ones return", async () => {
   expect(world.unspent).toBe(0);
 });
 
-test("tokens return of a refill that starts when the one ends that release waits for", async () => {
+test("release returns the tokens of a refill that starts when the one that it waits for ends", async () => {
   const world = new World({ kind: "token bucket", rate: 10_000, period: "1h" }, () => 2);
   const node = world.node({ ahead: 1000 });
   const next: Promise<unknown>[] = [];

@@ -5,7 +5,7 @@ import type { Call } from "../../src/stores/contract.ts";
 import { transactional } from "../../src/stores/index.ts";
 import { still, World } from "./world.ts";
 
-test("a store that fails in mid-refill: leased tokens are spent, the rest is decided by onStoreError", async () => {
+test("if the store fails in mid-refill, leased tokens are spent, and onStoreError decides on the rest", async () => {
   const world = new World(still(100), () => 1);
   const node = world.node();
   for (let i = 0; i < 3; i++) {
@@ -42,7 +42,7 @@ test("a burst of 256 requests of counts larger than the lease is granted exactly
   }
 });
 
-test("give, charge and block between leased requests of two nodes: no token is granted twice", async () => {
+test("no token is granted twice with give, charge and block between leased requests of two nodes", async () => {
   const world = new World(still(200), () => 1);
   const nodes = [world.node(), world.node()] as const;
   const steps = [

@@ -199,7 +199,7 @@ describe("settling", () => {
     expect(errors).not.toHaveBeenCalled();
   });
 
-  test("null is no settlement: it is reported by name, and changes nothing", async () => {
+  test("a settlement of null is reported by name, and changes nothing", async () => {
     const onError = vi.fn();
     const { admit, left } = start({ name: "api", settle: () => null, onError });
     await (await admit())?.settle(ended);

@@ -91,7 +91,7 @@ describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, ma
     ]);
   });
 
-  test("keys of any length and content", async () => {
+  test("takes keys of any length and content", async () => {
     const store = expressRateLimitStore({ store: make(), name: "web" });
     store.init({ windowMs: 60_000 });
     for (const key of ["__proto__", "", "k".repeat(100_000), `${"k".repeat(100_000)}2`])

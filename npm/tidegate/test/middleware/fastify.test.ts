@@ -242,7 +242,7 @@ describe.each([
     }
   });
 
-  test("a store that fails is one line with its cause in Fastify's own log", async () => {
+  test("a store that fails writes one line with its cause to Fastify's own log", async () => {
     const lines: string[] = [];
     const app = fastify({ logger: { level: "warn", stream: { write: (line: string) => void lines.push(line) } } });
     const store = behind(() => Promise.reject(new Error('relation "tidegate.state" does not exist')), "postgres");
@@ -274,7 +274,7 @@ describe.each([
     expect(warned.mock.calls.map(String)).toEqual([expect.stringContaining("Fastify({ trustProxy: ")]);
   });
 
-  test("X-Forwarded-For is no warning where it begins with the peer's address, as on AWS Lambda", async () => {
+  test("warns of no X-Forwarded-For that begins with the peer's address, as on AWS Lambda", async () => {
     const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
     const app = fastify();
     app.addHook("onRequest", rateLimit(define(), { name: "api" }));
@@ -289,7 +289,7 @@ describe.each([
     expect(warned).toHaveBeenCalledOnce();
   });
 
-  test("X-Forwarded-For is a warning where the peer's address is in it, but behind another", async () => {
+  test("warns of an X-Forwarded-For that has the peer's address behind another", async () => {
     const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
     const app = fastify();
     app.addHook("onRequest", rateLimit(define(), { name: "api" }));
@@ -337,7 +337,7 @@ describe.each([
     }
   });
 
-  test("the hook registered as a plugin is an error that names the remedy", async () => {
+  test("registering the hook as a plugin fails with an error that names the remedy", async () => {
     const app = fastify();
     const plugin = rateLimit(define(), { name: "api" }) as unknown as Parameters<typeof app.register>[0];
     await expect(app.register(plugin)).rejects.toThrow(
@@ -345,7 +345,7 @@ describe.each([
     );
   });
 
-  test("`register` of the hook's function, which calls it with the instance, is an error that names the remedy", () => {
+  test("`register` of the hook's function, which calls it with the instance, fails with an error that names the remedy", () => {
     expect(() => rateLimit(fastify() as never, { name: "api" })).toThrow(
       "`limiter` must be what defineLimits returns; got a Fastify instance: `app.register` takes rateLimitPlugin",
     );

@@ -208,7 +208,7 @@ describe("responses that are none", () => {
   });
 });
 
-test("X-Forwarded-For is no warning where the host has read the client's address from it, as on Vercel", async () => {
+test("warns of no X-Forwarded-For from which the host has read the client's address, as on Vercel", async () => {
   const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
   const limits = defineLimits({ api: { kind: "token bucket", rate: 9, period: MINUTE } });
   const limited = rateLimit(limits, { name: "api" }, (_request, _event: object) => new Response());

@@ -168,7 +168,7 @@ describe("an error of next is not caught, and next is not called again", () => {
   });
 });
 
-test("a host that reports no address is an error, not one bucket for all clients", async () => {
+test("requests of a host that reports no address fail, instead of sharing one bucket", async () => {
   const handler = rateLimitFetch(limits, { name: "api" }, () => new Response("hello"));
   await expect(handler(new Request("http://a/"))).rejects.toThrow(/`key` must be given if the host does not report/);
   const worker = rateLimitFetch(

@@ -179,7 +179,7 @@ describe("GraphQL on Apollo", () => {
     expect(codes).toEqual([undefined, undefined, ["TOO_MANY_REQUESTS"]]);
   });
 
-  test("a query outside of a request is an error that names the context's setting, and takes nothing", async () => {
+  test("a query outside of a request fails with an error that names the context's setting, and takes nothing", async () => {
     const limits = define();
     await graphql(rateLimitGuard(limits, { name: "api", key: "k" }));
     const { schema } = (open[0] as INestApplication).get(GraphQLSchemaHost);
@@ -274,7 +274,7 @@ test("trust proxy: true of Express, with which clients choose their address, is 
   expect([warnings(0), warnings(false)]).toEqual([2, 3]);
 });
 
-test("a handler without a request is an error that names the remedy", async () => {
+test("a handler without a request fails with an error that names the remedy", async () => {
   const guard = rateLimitGuard(define(), { name: "api" });
   const context = { getType: () => "rpc" } as never;
   expect(() => guard.canActivate(context)).toThrow(
@@ -282,7 +282,7 @@ test("a handler without a request is an error that names the remedy", async () =
   );
 });
 
-test("a store that fails is one line with its cause in Nest's own log, and one when it answers again", async () => {
+test("a store that fails writes one line with its cause to Nest's own log, and one when it answers again", async () => {
   const lines: unknown[][] = [];
   const write =
     (level: string) =>
@@ -309,7 +309,7 @@ test("a store that fails is one line with its cause in Nest's own log, and one w
   ]);
 });
 
-test("a denial of HTTP is no line in Nest's log", async () => {
+test("a denial of HTTP writes no line to Nest's log", async () => {
   class Root {
     index(): string {
       return "hello";

@@ -55,7 +55,7 @@ export function settling(start: Start): void {
     await eventually(() => expect(ends).toEqual([true]));
   });
 
-  test("after the response: refunds failures, charges measured use, and never what was denied", async () => {
+  test("after the response, refunds failures and charges measured use, but settles no denial", async () => {
     const settle: SuiteOptions["settle"] = ({ status }) => (status >= 500 ? 0 : status === 202 ? 4 : undefined);
     const { get, left } = await start({ name: "api", settle, count: 2 });
     await get("/?status=500");

@@ -104,14 +104,14 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       expect((await get()).status).toBe(200);
     });
 
-    test("an asynchronous store: the same statuses", async () => {
+    test("an asynchronous store gives the same statuses", async () => {
       const { get } = await start({ name: "api" }, { api: POLICY }, later());
       const statuses = [];
       for (let i = 0; i < 7; i++) statuses.push((await get()).status);
       expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429]);
     });
 
-    test("a store that is down: 503 by default and one line in the log with the cause, every decision is degraded; 200 with allow", async () => {
+    test("a store that is down gives 503, or 200 with allow, degraded decisions, and one line in the log with the cause", async () => {
       const logged = vi.spyOn(console, "error").mockImplementation(() => {});
       const down = behind(() => Promise.reject(new Error("gone")), "down");
       const counted: unknown[] = [];
@@ -136,7 +136,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       }
     });
 
-    test("a key of one's own, and one limit for all requests with false", async () => {
+    test("a request has the limit of its key, and with false all requests share one", async () => {
       const own = await start({
         name: "api",
         key: (request: Seen) => request.header("x-user") ?? "anonymous",
@@ -158,7 +158,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       expect(await left()).toBe(5);
     });
 
-    test("a key function that returns a promise, and a key longer than a store's", async () => {
+    test("a key function may return a promise, and a key longer than a store's", async () => {
       const { get } = await start({ name: "api", count: 5, key: async (request: Seen) => request.header("x-user") });
       const long = "u".repeat(7000);
       expect((await get("/", { "x-user": `${long}1` })).status).toBe(200);
@@ -206,7 +206,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       expect(await query.left()).toBe(1e6 - 45);
     });
 
-    test("several limits: all are taken or none", async () => {
+    test("takes from all of several limits, or from none", async () => {
       const rules = [
         { name: "user", key: (request: Seen) => request.header("x-user") },
         { name: "all", key: false, count: 2 },
@@ -224,7 +224,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       expect([await left("user", "a"), (await limits.getValue("all")).value]).toEqual([4, 0]);
     });
 
-    test("rules of the request's own, a limit by name or by config, and what is skipped", async () => {
+    test("a request chooses its rules, of a limit by name or by config, and may be skipped", async () => {
       const plans = { free: POLICY, pro: { ...POLICY, capacity: 50 } };
       const byName = await start(
         { name: (request: Seen) => (request.header("x-plan") === "pro" ? "pro" : "free"), count: 4 },
@@ -250,7 +250,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       expect((await chosen.get("/", { "x-plan": "pro" })).headers.get("ratelimit")).toMatch(/^"pro";r=49;/);
     });
 
-    test("a response of one's own keeps the fields", async () => {
+    test("a response that `denied` makes has the fields", async () => {
       const { get } = await start({ name: "api", count: 5, custom: { status: 420, text: "enhance your calm" } });
       await get();
       const denied = await get();
@@ -287,7 +287,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       expect(seen).toEqual([true, false]);
     });
 
-    test("fields of other families, or none", async () => {
+    test("sets the fields of other families, or none", async () => {
       const old = await start({ name: "api", headers: { fields: ["draft-6", "x-ratelimit"] } });
       const { headers } = await old.get();
       expect([headers.get("ratelimit-remaining"), headers.get("x-ratelimit-limit")]).toEqual(["4", "5"]);
@@ -298,7 +298,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       expect(denied.headers.get("ratelimit")).toBeNull();
     });
 
-    test("two instances with the limit of one name: the response has the name once, with fewer tokens left", async () => {
+    test("the response of two instances with the limit of one name has the name once, with fewer tokens left", async () => {
       const { get } = await start([{ name: "api" }, { name: "api", count: 2 }]);
       const { headers } = await get();
       expect(headers.get("ratelimit-policy")).toBe('"api";q=5;w=300');
@@ -314,7 +314,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       });
     }
 
-    test("a status, and a body as a text, an object or a function's", async () => {
+    test("a denial has the status that was set, and the body: a text, an object, or what a function returns", async () => {
       const body = async (message: unknown) => {
         const { get } = await start({ name: "api", count: 5, statusCode: 420, message } as SuiteOptions);
         await get();
@@ -372,7 +372,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       await eventually(async () => expect(await successful.left()).toBe(4));
     });
 
-    test("two in a row append their fields", async () => {
+    test("two instances in a row append their fields", async () => {
       const policies = { a: POLICY, b: { ...POLICY, capacity: 9 } };
       const { get } = await start([{ name: "a" }, { name: "b" }], policies);
       expect((await get()).headers.get("ratelimit-policy")).toMatch(

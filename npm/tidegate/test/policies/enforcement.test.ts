@@ -186,7 +186,7 @@ describe("setShadow", () => {
     expect(policies.isShadow("rest")).toBe(false);
   });
 
-  test("refuses a rule that there is not, and what is no boolean; nothing changes", () => {
+  test("refuses an unknown rule, and a value that is no boolean, and changes nothing", () => {
     const { policies } = start([rule("api", 1)]);
     expect(() => policies.setShadow("apj", true)).toThrow("`name` must be one of the rules in force: api");
     expect(() => policies.isShadow("apj")).toThrow("`name` must be one of the rules in force: api");

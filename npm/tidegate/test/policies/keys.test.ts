@@ -43,7 +43,7 @@ describe("keysOfPolicies", () => {
     expect(keys.target("one", hashed).key).toBe(hashed);
   });
 
-  test("a text leads to the key that it is of, whatever the values", () => {
+  test("the text of a key leads back to the key, whatever its values", () => {
     const hash = `sha256:${"0".repeat(64)}`;
     const others = fc.constantFrom("[", '["a"]', "[null]", "-", "1:a", hash);
     const value = fc.option(fc.oneof(fc.string({ unit: "binary" }), others), { nil: undefined });

@@ -354,7 +354,7 @@ describe("invalid arguments", () => {
     expect(lines).toEqual([expect.stringMatching(/^tidegate: broken: .*no route/)]);
   });
 
-  test("a wrong option, and the name of no rule, throw; an unknown tier has the rule's own limit", () => {
+  test("a wrong option and the name of an unknown rule throw; an unknown tier has the rule's own limit", () => {
     expect(() => definePolicies(PLANS, { claims: {} as never })).toThrow("`claims` must be a function");
     expect(() => definePolicies(PLANS, { stroe: 1 } as never)).toThrow("`stroe` must be absent");
     const policies = definePolicies({ rules: [rule({ tiers: { by: "header:x", settings: { a: { rps: 5 } } } })] });
