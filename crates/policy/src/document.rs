@@ -117,7 +117,7 @@ impl Document {
     }
 }
 
-/// The `rules`; none if they are not as many as they must be, which is reported.
+/// The `rules`. Too few or too many are reported, and read as none.
 fn list<'a>(fields: &Fields<'a>, report: &mut Report<'_>) -> &'a [Tree] {
     let expected = format!("an array of 1 to {MAX_RULES} rules");
     match fields.get("rules") {
@@ -132,7 +132,7 @@ fn list<'a>(fields: &Fields<'a>, report: &mut Report<'_>) -> &'a [Tree] {
 #[derive(Default)]
 struct Names {
     rules: Vec<String>,
-    /// Those of the counts of blocks.
+    /// The names under which blocks count.
     counts: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How a rule is enforced: in shadow mode, without its store, and with blocks of keys that are denied again and again.
+//! How a rule is enforced: in shadow mode, without its store, and with blocks of keys that are denied repeatedly.
 
 use crate::algorithm::{expects, ms};
 use crate::fields::Fields;
@@ -17,7 +17,7 @@ pub struct Enforcement {
     /// What the rule does when its store fails; `None`: what the limiter does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_store_error: Option<OnStoreError>,
-    /// Blocks keys that are denied again and again.
+    /// Blocks keys that are denied repeatedly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block: Option<Block>,
 }
@@ -57,7 +57,7 @@ pub(crate) const MAX_LENGTHS: usize = 100;
 const DAY: f64 = 86_400e3;
 /// The characters of a name that leave room for the names of the counts.
 pub(crate) const MAX_BLOCKED_NAME: usize = MAX_NAME_BYTES - ".denials".len();
-/// Under these names beside the rule's own, denials and blocks are counted, and one block begins at a time.
+/// Suffixes of the rule's name: the limits that count denials and blocks, and let one block begin at a time.
 const COUNTS: [&str; 3] = [".denials", ".blocks", ".begins"];
 
 impl Enforcement {

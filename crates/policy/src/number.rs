@@ -1,5 +1,5 @@
-//! Numbers and their texts, as JavaScript has them. In a JavaScript host it writes and reads them, which keeps the tables
-//! for both out of the module.
+//! Numbers as texts, in JavaScript's form. A JavaScript host converts them itself, which keeps the tables for that out of
+//! the module.
 
 /// The number as JavaScript writes it.
 #[cfg(not(all(feature = "js", target_family = "wasm")))]

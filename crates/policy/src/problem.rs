@@ -98,7 +98,7 @@ impl<'a> Report<'a> {
         self.add(path, expected.into(), got.map_or_else(|| "nothing".into(), Tree::shown), None);
     }
 
-    /// Reports it, instead of what the field would be.
+    /// Reports the mistake, and returns `None` as the value of the field.
     pub(crate) fn refuse<T>(&mut self, path: &str, expected: impl Into<String>, got: Option<&Tree>) -> Option<T> {
         self.wrong(path, expected, got);
         None

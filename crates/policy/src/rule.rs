@@ -34,7 +34,7 @@ pub struct Rule {
     pub enforcement: Enforcement,
 }
 
-/// Not by `flatten`, which makes a map of the fields: the WebAssembly of the check would be larger by a fiftieth.
+/// Not by `flatten`, which makes a map of the fields: the WebAssembly of the check would be 2 % larger.
 impl Serialize for Rule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Rule { name, keys, matches, cost, reserve, limit, tiers, enforcement } = self;

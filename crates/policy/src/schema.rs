@@ -103,7 +103,7 @@ fn block() -> Value {
     })
 }
 
-/// A rule with these fields, which matches at most this many things.
+/// A rule that requires these fields, with at most `matches` conditions.
 fn rule_schema(required: &[&str], matches: usize) -> Value {
     let by_algorithm: Vec<Value> = ALGORITHMS
         .iter()

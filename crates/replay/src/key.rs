@@ -9,13 +9,13 @@ const PREFIX: u32 = 56;
 /// `64:ff9b::/96`, the prefix that translators add to an IPv4 address (RFC 6052).
 const TRANSLATOR: u128 = 0x0064_ff9b << 96;
 
-/// What stands for a part that a request lacks, in the key of a rule.
+/// The part of a rule's key for a field that a request lacks.
 pub(crate) const ABSENT: u8 = b'-';
 
-/// What the hash of a long key of a rule begins with.
+/// The prefix of the hash of a rule's key.
 pub(crate) const HASHED: &str = "sha256:";
 
-/// Replaces the key of a rule by its hash, as `boundedKey` does if a key is longer than a limiter takes.
+/// Replaces a rule's key by its hash, as `boundedKey` does if a key is longer than a limiter takes.
 pub(crate) fn hash(key: &mut Vec<u8>) {
     let hex: String = Sha256::digest(&key).iter().map(|byte| format!("{byte:02x}")).collect();
     *key = format!("{HASHED}{hex}").into_bytes();

@@ -92,7 +92,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Sets the file's splitter, unless no line so far shows it; those are skipped.
+    /// Sets the file's splitter, or skips the lines so far if none of them shows the format.
     fn detect(&mut self, file: &mut File) -> Result<(), Error> {
         file.lines.skip_mark();
         // A line that is longer than the head, or than any may be, does not show the format.

@@ -54,7 +54,7 @@ impl Write for Stream {
 }
 
 impl Seek for Stream {
-    /// To a place from the start: a pass over the requests begins there, and nothing else seeks.
+    /// Seeks only from the start of the spool, which is all that a pass over the requests needs.
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let SeekFrom::Start(at) = to else { return Err(io::ErrorKind::Unsupported.into()) };
         self.at = at;

@@ -1,4 +1,4 @@
-//! The lines of access logs in the common and combined formats, and what stands before them.
+//! The lines of access logs in the common and combined formats, and the text that other programs write before them.
 
 mod support;
 

@@ -19,7 +19,7 @@ fn the_chart_is_self_contained_and_shows_denials() {
     }
     assert!(!svg.contains("#010203") && !svg.contains("#FEFDFC"));
     assert!(html.contains(&svg) && html.contains("297 of 300 requests denied"));
-    // What axe asks for: a landmark, and the keyboard reaches what scrolls.
+    // axe requires a landmark, and that the keyboard reaches what scrolls.
     assert!(html.contains("<main>\n<h1>") && html.contains("<pre tabindex=\"0\">"));
     for remote in ["<script", "<link", "@import", "url("] {
         assert!(!html.contains(remote), "{remote}");

@@ -96,8 +96,8 @@ fn find<'a>(object: &'a Map<String, Value>, name: &str) -> Option<(Path, &'a Val
     })
 }
 
-/// A value as text, if it has one: that of a list of texts is what a server reads of a repeated header. Caddy logs each header
-/// as a list.
+/// A value as text, if it has one. A list of texts is joined as a server joins a repeated header: Caddy logs each header as
+/// a list.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -79,9 +79,8 @@ export interface PolicyRule {
   /** What this rule does when the store fails; default the limiter's. */
   onStoreError?: OnStoreError;
   /**
-   * Blocks a key that is denied again and again: `{ after: 5, for: ["1m", "10m", "1h"] }`. The rule's name has then at most 56
-   * characters. While a key is blocked its denials do not count. No effect in shadow mode. It costs a call of the store for
-   * each denial.
+   * Blocks a key that is denied repeatedly: `{ after: 5, for: ["1m", "10m", "1h"] }`. The rule's name then has at most 56
+   * characters. Denials during a block do not count. No effect in shadow mode. It costs one store call per denial.
    */
   block?: EscalatingBlock;
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 const NAMES: [&str; 4] = ["a", "b", "A", "a.b"];
-/// Texts that are as an absent field.
+/// Texts that count as an absent field.
 const NOTHING: [&str; 2] = ["", "-"];
 
 fn values() -> impl Strategy<Value = Value> {

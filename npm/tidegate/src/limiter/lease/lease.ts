@@ -68,7 +68,7 @@ export class Lease {
 
   /** What {@link spend} does before it commits a grant. */
   decide(count: number, now: number | undefined): LeaseDecision | undefined {
-    // The quicker clock may be early: a grant by it stands, a denial must hold at the latest time of the store's clock.
+    // The quicker clock may be early: a grant by it is valid, a denial must hold at the latest time of the store's clock.
     if (this.#balance >= count) {
       const quick = now ?? this.#clock.usual() ?? Date.now();
       // If it was set back it is early by as much, and tokens that have expired would be spent after a pause.
