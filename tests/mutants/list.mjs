@@ -20,9 +20,9 @@ const ELSEWHERE = "middleware/elsewhere.test.ts";
 const SYNC = "resilience-sync.test.ts";
 
 const LIST = [
-  one("limiter/lease/lease.ts", "if (now - this.#lentAt >= this.#lending.expiry)", "if (false)", ...LEASE),
-  one("limiter/lease/lease.ts", "Math.abs(quick - this.usedAt) < this.#lending.ahead", "true", "lease/faults.test.ts"),
-  one("limiter/lease/lease.ts", "now - this.#learnedAt >= this.#lending.ahead", "false", ...LEASE),
+  one("limiter/lease/lease.ts", "if (now - this.#lentAt >= this.#settings.expiry)", "if (false)", ...LEASE),
+  one("limiter/lease/lease.ts", "Math.abs(quick - this.usedAt) < this.#settings.ahead", "true", "lease/faults.test.ts"),
+  one("limiter/lease/lease.ts", "now - this.#learnedAt >= this.#settings.ahead", "false", ...LEASE),
   one("limiter/lease/lease.ts", "this.#balance += lent;", "this.#balance = lent;", ...LEASE),
   one("limiter/lease/lease.ts", "mark.returns === this.#returns ? now", "true ? now", ...LEASE),
   one("limiter/lease/lease.ts", "    this.#balance = left;\n", "", ...LEASE),
@@ -38,7 +38,7 @@ const LIST = [
     "true",
     ...LEASE,
   ),
-  one("limiter/lease/lease.ts", "this.#lending.share * left", "left", ...LEASE),
+  one("limiter/lease/lease.ts", "this.#settings.share * left", "left", ...LEASE),
   one("limiter/lease/lease.ts", "count < this.waiting.most", "false", ...LEASE),
   one("limiter/lease/lease.ts", "this.#state.value - this.waiting.tokens", "this.#state.value", ...LEASE),
   one("limiter/lease/lease.ts", "this.#found = (this.#found +", "this.#found = 0 * (this.#found +", ...LEASE),

@@ -10,23 +10,23 @@ import type { Limit } from "../limit/limit.ts";
 import type { Call, Op } from "../stores/contract.ts";
 import type { LimitOptions, LimitRequest } from "./options.ts";
 
-export const NONE: LimitOptions = Object.freeze({});
-const LIMIT = fieldTable("key", "count", "reserve", "throws", "config");
-const CALL = fieldTable("key", "count", "config");
-export const MANY: Table = fieldTable("count");
-export const TARGET: Table = fieldTable("key", "config");
-export const BLOCK: Table = fieldTable("key", "for", "config");
-const REQUEST = fieldTable("name", "key", "count", "reserve", "config");
+export const NO_OPTIONS: LimitOptions = Object.freeze({});
+const LIMIT_FIELDS = fieldTable("key", "count", "reserve", "throws", "config");
+const CALL_FIELDS = fieldTable("key", "count", "config");
+export const MANY_FIELDS: Table = fieldTable("count");
+export const TARGET_FIELDS: Table = fieldTable("key", "config");
+export const BLOCK_FIELDS: Table = fieldTable("key", "for", "config");
+const REQUEST_FIELDS = fieldTable("name", "key", "count", "reserve", "config");
 /** The most limits that one atomic call may name. */
 export const MAX_REQUESTS = 100;
 /** The most keys of one `limitMany`. */
 const MAX_KEYS_AT_ONCE = 100_000;
 
-export const OPTIONS = "an object, such as { key, count }";
+export const EXPECTED = "an object, such as { key, count }";
 
 export function checkCall(op: Op, options: unknown): void {
-  checkObject("options", options, OPTIONS);
-  const known = op === "take" || op === "check" ? LIMIT : CALL;
+  checkObject("options", options, EXPECTED);
+  const known = op === "take" || op === "check" ? LIMIT_FIELDS : CALL_FIELDS;
   // `checkFields` with the usual fields first, which halves its cost (2 % of a decision).
   for (const field in options) {
     if (field !== "key" && field !== "count" && !Object.hasOwn(known, field))
@@ -37,14 +37,14 @@ export function checkCall(op: Op, options: unknown): void {
 /** Returns the key of a call's options; `undefined` if they have none. */
 export function checkKey(options: { readonly key?: unknown }): string | undefined {
   // Nothing to look at: calls without options are hot too.
-  if (options === NONE) return undefined;
+  if (options === NO_OPTIONS) return undefined;
   const { key } = options;
   if (key === undefined && !("key" in options)) {
     // A promise that was not awaited, an array, a Request or a Map has no `key`: all callers would share one limit.
     const tag = tagOf(options);
     if (tag !== PLAIN || isPromise(options)) {
       const shown = showObject(options);
-      throw new InputError("options", OPTIONS, options, shown === "an object" ? tag : shown);
+      throw new InputError("options", EXPECTED, options, shown === "an object" ? tag : shown);
     }
     return key;
   }
@@ -78,7 +78,7 @@ export function checkRequests(requests: unknown): void {
 export function checkRequest(request: unknown): void {
   const rule = "an object, such as { name, key }";
   checkObject("request", request, rule);
-  checkFields(request, REQUEST, "a request");
+  checkFields(request, REQUEST_FIELDS, "a request");
 }
 
 export function checkCount(count: unknown): number {

@@ -98,9 +98,8 @@ export class Fallback {
       return { ...call, op: granted ? call.op : "check", limit: this.#localLimit(call.limit, local) };
     });
     const decided = scaled.length === 0 ? [] : this.#store.decideAll(scaled, at).decisions;
-    const [locals, rest] = [decided.values(), others.values()];
     const decisions = calls.map((call) =>
-      isLocal(call) ? standIn(call, locals.next().value as Decision, at, cause) : (rest.next().value as Decision),
+      isLocal(call) ? standIn(call, decided.shift() as Decision, at, cause) : (others.shift() as Decision),
     );
     return { ...combined(decisions, at), degraded: true, cause };
   }

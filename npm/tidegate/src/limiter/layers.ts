@@ -19,8 +19,8 @@ export function layers(store: Store, settings: Settings, time: () => number | un
   if (store.sync) return { store: resilientSync(store, settings) };
   const layered = new ResilientStore(store, settings);
   const { lease, during = () => {} }: AsyncStore = store;
-  const lending = checkLease(lease);
-  if (lending === undefined) return { store: layered };
-  const leases = new Leases(layered, lending, time, during);
+  const leaseSettings = checkLease(lease);
+  if (leaseSettings === undefined) return { store: layered };
+  const leases = new Leases({ resilient: layered, settings: leaseSettings, time, during });
   return { store: leases, leases };
 }

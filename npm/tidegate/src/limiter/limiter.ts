@@ -17,7 +17,7 @@ import {
   type Value,
 } from "./options.ts";
 import {
-  BLOCK,
+  BLOCK_FIELDS,
   checkCall,
   checkCount,
   checkFor,
@@ -27,10 +27,10 @@ import {
   callOf,
   checkRequests,
   distinct,
-  MANY,
-  NONE,
-  OPTIONS,
-  TARGET,
+  MANY_FIELDS,
+  NO_OPTIONS,
+  EXPECTED,
+  TARGET_FIELDS,
 } from "./calls.ts";
 import { unknownName } from "./given.ts";
 import { type Config, numberError } from "../limit/config.ts";
@@ -169,7 +169,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   block(name: N, options: BlockOptions): Answer<S, Decision>;
   block(name: string, options: BlockOptions & { config: Config }): Answer<S, Decision>;
   block(name: string, options: BlockOptions): Answer<S, Decision> {
-    checkOptions("block", options, BLOCK, 'an object with for, such as { key, for: "15m" }');
+    checkOptions("block", options, BLOCK_FIELDS, 'an object with for, such as { key, for: "15m" }');
     const limit = this.#limit(name, options.config);
     const call = { op: "block", limit, key: checkKey(options), count: checkFor(options.for), reserve: false } as const;
     return this.#layered.decide(call, this.#time()) as Answer<S, Decision>;
@@ -205,8 +205,8 @@ export class Limiter<N extends string = string, S extends Store = Store> {
    *
    * `keys`: 0 to 100,000 of them. `count` is what each takes.
    */
-  limitMany(name: N, keys: readonly string[], options: Pick<CallOptions, "count"> = NONE): Answer<S, Decision[]> {
-    checkOptions("limitMany", options, MANY, "an object, such as { count }");
+  limitMany(name: N, keys: readonly string[], options: Pick<CallOptions, "count"> = NO_OPTIONS): Answer<S, Decision[]> {
+    checkOptions("limitMany", options, MANY_FIELDS, "an object, such as { count }");
     const limit = this.#limit(name, undefined);
     const count = checkCount(options.count === undefined ? 1 : options.count);
     // All are checked before the first takes tokens.
@@ -249,7 +249,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     await this.#leases?.release();
   }
 
-  #call(op: Exclude<Op, "block">, name: string, options: LimitOptions = NONE): Answer<S, Decision> {
+  #call(op: Exclude<Op, "block">, name: string, options: LimitOptions = NO_OPTIONS): Answer<S, Decision> {
     checkCall(op, options);
     const { reserve, throws, config } = options;
     const limit = this.#limit(name, config);
@@ -291,8 +291,12 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     return this.#layered.reset(limit, key) as Answer<S, void>;
   }
 
-  #target(operation: string, name: string, options: KeyOptions = NONE): { limit: Limit; key: string | undefined } {
-    checkOptions(operation, options, TARGET, OPTIONS);
+  #target(
+    operation: string,
+    name: string,
+    options: KeyOptions = NO_OPTIONS,
+  ): { limit: Limit; key: string | undefined } {
+    checkOptions(operation, options, TARGET_FIELDS, EXPECTED);
     return { limit: this.#limit(name, options.config), key: checkKey(options) };
   }
 

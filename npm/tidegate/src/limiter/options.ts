@@ -92,7 +92,7 @@ export interface LimiterSettings<S extends Store> extends Settings {
 
 /** The settings of a limiter, checked, with a store in memory if none is given. */
 export function checkLimiterOptions<S extends Store>(options: LimiterOptions<S>): LimiterSettings<S> {
-  checkTable("defineLimits", options, LIMITER, "an object, such as { store }");
+  checkTable("defineLimits", options, LIMITER_OPTIONS, "an object, such as { store }");
   const { store = new MemoryStore() as Store as S, now } = options;
   const onStoreError = checkOnStoreError(options.onStoreError) ?? "deny";
   const timeout = checkTimeout(options.timeout) ?? 250;
@@ -113,7 +113,7 @@ export const STORE: Check = {
   expects: "a store, such as memory() or redis(client)",
   accepts: (store) => typeof (store as Partial<Store> | null)?.decide === "function",
 };
-export const LIMITER: Readonly<Record<keyof LimiterOptions<Store>, Check>> = {
+export const LIMITER_OPTIONS: Readonly<Record<keyof LimiterOptions<Store>, Check>> = {
   store: STORE,
   now: functionThat("a function that returns ms"),
   onStoreError: ANY,

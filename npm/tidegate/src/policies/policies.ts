@@ -6,7 +6,7 @@ import type { AllDecision } from "../limit/decision.ts";
 import { InputError, showObject } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import { checkRequest } from "../limiter/calls.ts";
-import { type Answer, LIMITER, type LimiterOptions, type LimitRequest } from "../limiter/options.ts";
+import { type Answer, LIMITER_OPTIONS, type LimiterOptions, type LimitRequest } from "../limiter/options.ts";
 import type { Incoming } from "../middleware/client.ts";
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import type { Selection } from "../middleware/selection.ts";
@@ -51,7 +51,7 @@ function lowered(headers: Incoming["headers"]): Incoming["headers"] {
 }
 
 const CLAIMS = "a function that returns the claims of a verified token";
-const OPTIONS = { claims: functionThat(CLAIMS), ...LIMITER };
+const OPTIONS = { claims: functionThat(CLAIMS), ...LIMITER_OPTIONS };
 
 interface RuleSet {
   readonly rules: readonly CompiledRule[];

@@ -6,7 +6,7 @@ import { writePolicy } from "../../limit/config.ts";
 import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit } from "../../limit/limit.ts";
 import { type Moment, ServerClock } from "../../stores/server-clock.ts";
-import type { Lending } from "./options.ts";
+import type { LeaseSettings } from "./options.ts";
 
 /** The moment before a request was sent, and how often tokens had been returned by then. */
 interface Mark extends Moment {
@@ -21,7 +21,7 @@ export class Lease {
   usedAt = 0;
   readonly #start: number;
   readonly #clock = new ServerClock();
-  readonly #lending: Lending;
+  readonly #settings: LeaseSettings;
   readonly #demand: Demand;
   /** The store's last reported state. */
   #state: State | undefined;
@@ -37,12 +37,12 @@ export class Lease {
   /** How often tokens may have been returned to the store: its decisions from before cannot deny. */
   #returns = 0;
 
-  constructor(limit: Limit, key: string | undefined, lending: Lending) {
+  constructor(limit: Limit, key: string | undefined, settings: LeaseSettings) {
     this.limit = limit;
     this.key = key;
     this.#start = limit.start(key);
-    this.#lending = lending;
-    this.#demand = new Demand(lending);
+    this.#settings = settings;
+    this.#demand = new Demand(settings);
   }
 
   get hasState(): boolean {
@@ -72,7 +72,7 @@ export class Lease {
     if (this.#balance >= count) {
       const quick = now ?? this.#clock.usual() ?? Date.now();
       // If it was set back it is early by as much, and tokens that have expired would be spent after a pause.
-      if (Math.abs(quick - this.usedAt) < this.#lending.ahead) {
+      if (Math.abs(quick - this.usedAt) < this.#settings.ahead) {
         const spent = this.#settled(this.#state, count, quick);
         if (spent?.decision.ok !== false) return spent;
       }
@@ -110,7 +110,7 @@ export class Lease {
     }
     const spent = this.#onLease(state, count, now);
     const { ok, reason } = spent.decision;
-    const old = !ok && now - this.#learnedAt >= this.#lending.ahead && reason !== "exceeds capacity";
+    const old = !ok && now - this.#learnedAt >= this.#settings.ahead && reason !== "exceeds capacity";
     return spent.settled && !old ? spent : undefined;
   }
 
@@ -141,7 +141,7 @@ export class Lease {
     const left = Math.max(kept * this.#found - missing, 0);
     const spare = this.#balance + missing - need;
     const wanted = this.#demand.ahead(now, need) - spare;
-    const share = Math.min(Math.max(this.#lending.share * left, this.#demand.perMs), left);
+    const share = Math.min(Math.max(this.#settings.share * left, this.#demand.perMs), left);
     return missing + Math.max(Math.floor(Math.min(wanted, share)), 0);
   }
 
@@ -209,7 +209,7 @@ export class Lease {
   }
 
   #age(now: number): void {
-    if (now - this.#lentAt >= this.#lending.expiry) this.#balance = 0;
+    if (now - this.#lentAt >= this.#settings.expiry) this.#balance = 0;
   }
 }
 
@@ -283,10 +283,10 @@ class Demand {
   #since: number | undefined;
   /** A running mean of tokens per ms. */
   perMs = 0;
-  readonly #lending: Lending;
+  readonly #settings: LeaseSettings;
 
-  constructor(lending: Lending) {
-    this.#lending = lending;
+  constructor(settings: LeaseSettings) {
+    this.#settings = settings;
   }
 
   begin(now: number): void {
@@ -300,6 +300,6 @@ class Demand {
     this.perMs = (this.perMs + perMs) / 2;
     this.#since = now;
     this.spent = 0;
-    return Math.min(this.perMs * this.#lending.ahead, GROWTH * Math.max(spent, 1));
+    return Math.min(this.perMs * this.#settings.ahead, GROWTH * Math.max(spent, 1));
   }
 }

@@ -9,7 +9,6 @@ import type { ResilientStore } from "../resilience.ts";
 import type { Call } from "../../stores/contract.ts";
 import { combined } from "../../limit/combined.ts";
 import type { LeaseDecision } from "./lease.ts";
-import type { Lending } from "./options.ts";
 import { type Lender, RefilledLease } from "./refill.ts";
 
 /** One call in 64 checks for an idle lease. */
@@ -25,18 +24,16 @@ export class Leases {
   readonly sync = false;
   readonly #store: ResilientStore;
   readonly #lender: Lender;
-  readonly #lending: Lending;
   readonly #named = new Map<string, Map<string | undefined, RefilledLease>>();
   /** The same leases, those checked longest ago first. */
   readonly #all = new Set<RefilledLease>();
   #untilSweep = SWEEP_ONE_IN;
   #last: RefilledLease | undefined;
 
-  constructor(store: ResilientStore, lending: Lending, time: () => number | undefined, during: Lender["during"]) {
-    this.name = store.name;
-    this.#store = store;
-    this.#lender = { resilient: store, time, during };
-    this.#lending = lending;
+  constructor(lender: Lender) {
+    this.name = lender.resilient.name;
+    this.#store = lender.resilient;
+    this.#lender = lender;
   }
 
   /** Throws if the limit has shards: a lease needs its whole state, which no shard has. */
@@ -194,8 +191,7 @@ export class Leases {
     const last = this.#last;
     if (last?.limit === limit && last.key === key) return last;
     const found = this.#find(limit, key);
-    this.#last =
-      found?.limit === limit ? found : this.#replace(found, new RefilledLease(limit, key, this.#lending, this.#lender));
+    this.#last = found?.limit === limit ? found : this.#replace(found, new RefilledLease(limit, key, this.#lender));
     return this.#last;
   }
 
@@ -210,7 +206,7 @@ export class Leases {
     const keys = this.#named.get(name) ?? new Map<string | undefined, RefilledLease>();
     this.#named.set(name, keys.set(lease.key, lease));
     this.#all.add(lease);
-    if (this.#all.size > this.#lending.maxKeys) this.#sweep();
+    if (this.#all.size > this.#lender.settings.maxKeys) this.#sweep();
     return lease;
   }
 
@@ -222,8 +218,8 @@ export class Leases {
     this.#all.delete(lease);
     this.#all.add(lease);
     if (lease.refilling !== undefined) return;
-    const idle = lease.now(this.#lender.time()) - lease.usedAt >= this.#lending.expiry / 2;
-    if (idle || this.#all.size > this.#lending.maxKeys) this.#inBackground(lease);
+    const idle = lease.now(this.#lender.time()) - lease.usedAt >= this.#lender.settings.expiry / 2;
+    if (idle || this.#all.size > this.#lender.settings.maxKeys) this.#inBackground(lease);
   }
 
   #inBackground(lease: RefilledLease): void {

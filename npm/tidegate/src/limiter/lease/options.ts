@@ -19,7 +19,7 @@ export interface LeaseOptions {
 }
 
 /** The settings with their defaults. */
-export type Lending = { readonly [Field in keyof LeaseOptions]-?: number };
+export type LeaseSettings = { readonly [Field in keyof LeaseOptions]-?: number };
 
 const OPTIONS: Readonly<Record<keyof LeaseOptions, Check>> = {
   ahead: durationFrom(1, 60_000, true),
@@ -30,7 +30,7 @@ const OPTIONS: Readonly<Record<keyof LeaseOptions, Check>> = {
 };
 
 /** The settings of a store's option `lease`: `true` is all defaults, absent or `false` is none. */
-export function checkLease(lease: unknown): Lending | undefined {
+export function checkLease(lease: unknown): LeaseSettings | undefined {
   if (lease === undefined || lease === false) return undefined;
   if (lease !== true && (typeof lease !== "object" || lease === null)) {
     throw new InputError("lease", "true, false or an object with ahead, share, expiry and maxKeys", lease);

@@ -6,11 +6,12 @@ import { monotonicNow } from "../../limit/monotonic.ts";
 import type { ResilientStore } from "../resilience.ts";
 import type { Call, Op } from "../../stores/contract.ts";
 import { Lease, type Turn, type WaitingRequest } from "./lease.ts";
-import type { Lending } from "./options.ts";
+import type { LeaseSettings } from "./options.ts";
 
-/** The store, the limiter's clock, and the host's `waitUntil`. */
+/** What all leases of a limiter share: the store, the settings, the limiter's clock, and the host's `waitUntil`. */
 export interface Lender {
   readonly resilient: ResilientStore;
+  readonly settings: LeaseSettings;
   readonly time: () => number | undefined;
   readonly during: (work: Promise<unknown>) => void;
 }
@@ -34,8 +35,8 @@ export class RefilledLease extends Lease {
   #since = 0;
   #quietUntil = 0;
 
-  constructor(limit: Limit, key: string | undefined, lending: Lending, lender: Lender) {
-    super(limit, key, lending);
+  constructor(limit: Limit, key: string | undefined, lender: Lender) {
+    super(limit, key, lender.settings);
     this.#lender = lender;
   }
 
