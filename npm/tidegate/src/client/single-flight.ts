@@ -9,8 +9,6 @@ export interface SingleFlightOptions<A extends readonly unknown[]> {
   key?: ((...args: A) => string) | undefined;
 }
 
-const NO_OBJECT = {};
-
 function keyOf(args: readonly unknown[]): string {
   const parts = args.map((arg) => {
     if ((typeof arg !== "object" || arg === null) && typeof arg !== "function" && typeof arg !== "symbol") {
@@ -40,21 +38,23 @@ export function singleFlight<T, A extends unknown[], R>(
   check("fn", fn, FUNCTION);
   checkTable("singleFlight", options, { key: FUNCTION });
   const { key: named } = options;
-  const flights = new WeakMap<object, Map<string, Promise<Awaited<R>>>>();
+  /** Of calls that run. A static method's `this` is a function, its class; a plain call's is `undefined`. */
+  const flights = new Map<T, Map<string, Promise<Awaited<R>>>>();
 
   return async function (this: T, ...args: A): Promise<Awaited<R>> {
     const key = check("key", named === undefined ? keyOf(args) : named(...args), STRING);
-    const owner = typeof this === "object" && this !== null ? this : NO_OBJECT;
-    const ofOwner = flights.get(owner) ?? new Map<string, Promise<Awaited<R>>>();
-    flights.set(owner, ofOwner);
-    const running = ofOwner.get(key);
+    const ofThis = flights.get(this) ?? new Map<string, Promise<Awaited<R>>>();
+    // Before the call, which may make another one.
+    flights.set(this, ofThis);
+    const running = ofThis.get(key);
     if (running !== undefined) return running;
     const flight = new Promise<Awaited<R>>((done) => done(fn.apply(this, args) as Awaited<R>));
-    ofOwner.set(key, flight);
+    ofThis.set(key, flight);
     try {
       return await flight;
     } finally {
-      ofOwner.delete(key);
+      ofThis.delete(key);
+      if (ofThis.size === 0) flights.delete(this);
     }
   };
 }

@@ -45,9 +45,27 @@ test("calls that differ only in an argument's type, or in `this`, are not shared
   void one.load("x");
   void other.load("x");
   expect(ends).toHaveLength(12);
+  // A static method's `this` is its class.
+  const [first, second] = [() => 1, () => 2];
+  for (const self of [first, first, second, "first", "second", undefined]) void load.call(self as never, "x");
+  expect(ends).toHaveLength(17);
   const alone = load.call(null, "y");
-  ends[12]?.("end");
+  ends[17]?.("end");
   expect(await alone).toBe("y: end");
+});
+
+test("the end of one call leaves the others of its `this` shared", async () => {
+  const { ends, fn } = held();
+  const load: (id: string) => Promise<string> = singleFlight((id: string) => {
+    // A call within a call.
+    if (id === "outer") void load("inner");
+    return fn(id);
+  });
+  void load("outer");
+  ends[0]?.("end");
+  await load("inner");
+  void load("outer");
+  expect(ends).toHaveLength(2);
 });
 
 test("calls with equal keys are shared; without `key`, object arguments are refused", async () => {
