@@ -237,9 +237,10 @@ impl Segment {
             }
         }
         let span = ((kept + 1) * room / ROOM.1).max(6);
+        let length = span as usize + span as usize / 32 + 10;
         let mut places = Vec::new();
-        let reserved = places.try_reserve_exact(span as usize + span as usize / 32 + 10);
-        if reserved.is_err() && self.used > 0 {
+        let reserved = places.try_reserve_exact(length).is_ok() && is_spare();
+        if !reserved && self.used > 0 {
             return false;
         }
         self.dropped(fresh_from, now);
@@ -251,11 +252,30 @@ impl Segment {
                 rebuilt.places.push(*entry);
             }
         }
-        let length = rebuilt.places.len().max(rebuilt.places.capacity());
-        rebuilt.places.resize(length, Entry::default());
+        rebuilt.places.resize(length.max(rebuilt.places.len()), Entry::default());
         *self = rebuilt;
         true
     }
+}
+
+/// Whether there is memory besides that of the states: WebAssembly does not recover from an allocation that fails, and the
+/// other calls of the module allocate too. `small` has no room for this.
+#[cfg(all(target_arch = "wasm32", not(feature = "small")))]
+fn is_spare() -> bool {
+    let mut spare: Vec<u8> = Vec::new();
+    let reserved = spare.try_reserve_exact(SPARE).is_ok();
+    // Otherwise the compiler leaves the allocation out, as one that is not used.
+    core::hint::black_box(&spare);
+    reserved
+}
+
+/// Bytes.
+#[cfg(all(target_arch = "wasm32", not(feature = "small")))]
+const SPARE: usize = 1 << 20;
+
+#[cfg(not(all(target_arch = "wasm32", not(feature = "small"))))]
+const fn is_spare() -> bool {
+    true
 }
 
 #[cfg(test)]

@@ -75,6 +75,47 @@ test("reads doubles and bytes at an address of 2 GiB, which WebAssembly returns 
   expect(engine.bytes(-(2 ** 31), 8)[7]).toBe(64);
 });
 
+test("on a server, a table that has taken all memory leaves some for other calls, limits and tables", async () => {
+  vi.resetModules();
+  const { load } = await import("../src/engine/host-node.ts");
+  const { Engine } = await import("../src/engine/engine.ts");
+  const engine = new Engine(load);
+  const { wasm } = engine;
+  const limitOf = (table: number, name: string): number => {
+    engine.numbers.set(FIVE_A_SECOND);
+    return wasm.limit_new(table, engine.writeKey(name), 0);
+  };
+  const take = (table: number, limit: number, key: string) =>
+    wasm.decide(table, limit, engine.writeKey(key), 0, 1, OPS.take);
+  const table = wasm.table_new(100_000);
+  const limit = limitOf(table, "login");
+  const flood = (from: number, to: number): void => {
+    for (let i = from; i < to; i++) take(table, limit, `user:${i}`);
+  };
+  flood(0, 20_000);
+  for (let pages = 2 ** 15; pages >= 1; ) {
+    try {
+      wasm.memory.grow(pages);
+    } catch {
+      pages /= 2;
+    }
+  }
+  flood(20_000, 80_000);
+  wasm.stats(table);
+  const [keys = 0, , evicted = 0] = engine.numbers;
+  expect(keys + evicted).toBe(80_000);
+  expect(evicted).toBeGreaterThan(0);
+  wasm.all_clear();
+  for (let i = 0; i < 100; i++) wasm.all_stage(limit, engine.writeKey(`other:${i}`), 1, 0);
+  expect(wasm.all_commit(table, 0, 1)).toBeLessThan(INPUT_ERROR);
+  const second = wasm.table_new(1_000_000);
+  const limits = Array.from({ length: 100 }, (_, i) => limitOf(second, `limit ${i}`));
+  for (const [i, another] of limits.entries()) {
+    take(second, another, `user:${i}`);
+    expect(engine.numbers[0]).toBe(4);
+  }
+});
+
 test("the engine of Node.js loads where there is no Buffer, as in a page for which Metro resolved a require", async () => {
   vi.stubGlobal("Buffer", undefined);
   vi.resetModules();
