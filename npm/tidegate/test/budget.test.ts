@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { spend } from "../src/limiter/budget.ts";
 import { statusOf } from "../src/http/index.ts";
-import { type Config, DAY, defineLimits, MINUTE } from "../src/index.ts";
+import { type Config, DAY, defineLimits, MINUTE, SECOND } from "../src/index.ts";
 import { observe } from "../src/observe/index.ts";
 import type { Store } from "../src/stores/contract.ts";
 import { fakeClock } from "../src/testing/clock.ts";
@@ -175,6 +175,36 @@ describe.each<[string, () => Store | undefined]>([
       const late = await spend(limits, call, () => "never");
       expect(late).toEqual({ ok: false, decided: checked });
       expect(statusOf(late.decided)).toBe(429);
+    });
+
+    test("a reservation that `maxReserved` denies is denied until the work can run, not until it can be reserved", async () => {
+      const clock = fakeClock();
+      const store = make();
+      const bucket = { kind: "token bucket", rate: 1, period: SECOND, capacity: 5, maxReserved: 5 } as const;
+      const limits = defineLimits(
+        { small: bucket, large: { ...bucket, capacity: 20, maxReserved: 10 } },
+        { now: clock.now, ...(store === undefined ? {} : { store }) },
+      );
+      const names = ["small", "large"] as const;
+      await limits.charge("small", { count: 10.5 }); // it owes 5.5
+      await limits.charge("large", { count: 28 }); // and this one 8
+      const call = { limits: names, estimate: 1, wait: 125, sleep: (ms: number) => clock.pass(ms) } as const;
+      const { decided } = await spend(limits, call, () => "too early");
+      expect(decided).toEqual(await limits.checkAll(names.map((name) => ({ name, count: 1 }))));
+      expect(decided.retryAfter).toBe(9000);
+      clock.advance(9000 - 250);
+      expect((await spend(limits, call, () => "too early")).decided.retryAfter).toBe(250);
+      clock.advance(125);
+      expect(await spend(limits, call, () => "ran")).toMatchObject({ ok: true, value: "ran" });
+      await limits.charge("small", { count: 8 });
+      const never = await spend(limits, { ...call, estimate: 7 }, () => "never");
+      expect([never.decided.retryAt, statusOf(never.decided)]).toEqual([undefined, 400]);
+      const more = await spend(limits, { ...call, estimate: 11, wait: MINUTE }, () => "never");
+      expect([more.decided.retryAt, statusOf(more.decided)]).toEqual([undefined, 400]);
+      const slow = defineLimits({ small: { ...bucket, rate: 1e-6, period: 2 ** 40 } }, { now: clock.now });
+      slow.charge("small", { count: 9 + 1e-7 });
+      const ages = await spend(slow, { ...call, limits: ["small"] }, () => "never");
+      expect([ages.decided.retryAt, statusOf(ages.decided)]).toEqual([undefined, 400]);
     });
 
     test("an estimate that even a full key grants only after more than `wait` is never granted", async () => {

@@ -110,17 +110,17 @@ export async function spend<T, N extends string>(
   throwIfAborted(signal);
   const taken = (limits as readonly N[]).map((name) => ({ name, ...whose, count: estimate, reserve: wait > 0 }));
   const decided: AllDecision = await limiter.limitAll(taken);
-  if (!decided.ok) return { ok: false, decided };
+  if (!decided.ok && wait === 0) return { ok: false, decided };
   let actual: number | undefined;
   const used = (count: number): void => {
     actual = check("used", count, TOKENS);
   };
   const settle = (count: number): Promise<void> => settleUp(limiter, taken, decided.decisions, count);
   const { retryAfter = 0 } = decided;
-  if (retryAfter > wait) {
-    await settle(0);
+  if (!decided.ok || retryAfter > wait) {
+    if (decided.ok) await settle(0);
     const decisions = decided.decisions.map((decision) =>
-      decision.reserved ? denied(decision, estimate, wait) : decision,
+      decision.reserved || isOwing(decision) ? denied(decision, estimate, wait) : decision,
     );
     return { ok: false, decided: { ...decided, ...combined(decisions, (decisions[0] as Decision).now) } };
   }
@@ -138,14 +138,25 @@ export async function spend<T, N extends string>(
   return { ok: true, value, used: actual ?? estimate, decided };
 }
 
-/** A reservation of this many tokens, given back, as a check returns it: denied until `retryAt`, or for ever. */
+/** Denied for now, as more would be owed than `maxReserved`. */
+const isOwing = ({ ok, degraded, reason }: Decision): boolean => !ok && degraded !== true && reason === undefined;
+
+/**
+ * A reservation of this many tokens, given back or refused, as a check returns it: denied until `retryAt`, when it would be
+ * due, or for ever.
+ */
 function denied(decision: Decision, count: number, wait: number): Decision {
-  const { value, ts, now, policy, retryAt = now, retryAfter = 0 } = decision;
+  const { ok, value, ts, now, policy } = decision;
   const { name: _, ...config } = policy;
   const isWindow = config.kind === "fixed window";
   // A window that is derived from the key begins at `ts`.
   const limit = isWindow ? { ...config, start: ts % config.period } : config;
-  const before = { value: value + count, ts };
+  const before = { value: ok ? value + count : value, ts };
+  const unbounded = { ...limit, maxReserved: undefined };
+  const due = ok ? decision : evaluate(before, unbounded, { now, count, reserve: true }).decision;
+  // Not before the clock ends.
+  if (!due.ok) return { ...due, policy };
+  const { retryAt = now, retryAfter = 0 } = due;
   let later = 0;
   if (count > policy.capacity) {
     // No key holds so much, and at `retryAt` this one is full. A turn that is too late then always is, unless it is the start
