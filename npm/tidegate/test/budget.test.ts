@@ -243,6 +243,40 @@ describe.each<[string, () => Store | undefined]>([
       expect([never.decided.retryAt, statusOf(never.decided)]).toEqual([undefined, 400]);
     });
 
+    test("an estimate above the capacity of a window that begins at a request runs only before the key is full", async () => {
+      const clock = fakeClock(0);
+      const api = {
+        kind: "fixed window",
+        rate: 18,
+        period: 1000,
+        capacity: 12,
+        maxReserved: 20,
+        start: "first request",
+      } as const;
+      const limits = defineLimits({ api }, { now: clock.now });
+      const call = { limits: ["api"], estimate: 17, wait: 478, sleep: (ms: number) => clock.pass(ms) } as const;
+      const run = async (options = {}) => (await spend(limits, { ...call, ...options }, () => "ran")).decided;
+      // On a full key it would be due a second later, whenever that is.
+      const never = await run();
+      expect([never.ok, never.retryAt, statusOf(never)]).toEqual([false, undefined, 400]);
+      // A capacity of which the count cannot be subtracted and added without rounding.
+      const rounded = defineLimits({ api: { ...api, capacity: 0.9644122631522537 } }, { now: clock.now });
+      expect((await spend(rounded, { ...call, estimate: 3 }, () => "never")).decided.retryAt).toBeUndefined();
+      await limits.limit("api", { count: 5 });
+      // At 1000 the key has 17 tokens if they are reserved by then; from then on it is full.
+      expect((await run()).retryAt).toBe(522);
+      clock.set(521);
+      expect((await run()).retryAt).toBe(522);
+      clock.set(522);
+      expect((await run()).ok).toBe(true);
+      expect(clock.now()).toBe(1000);
+      await limits.charge("api", { count: 35 });
+      // It owes 27. From 3000 on 17 more are no more than 20.
+      expect((await run({ wait: 2500 })).retryAt).toBe(3000);
+      clock.set(3000);
+      expect((await run({ wait: 2500 })).ok).toBe(true);
+    });
+
     test("an aborted wait gives back the estimate and rejects with the signal's reason", async () => {
       const { limits, left } = waiting();
       await limits.charge("perMinute", { count: 1000 });

@@ -5,7 +5,8 @@
  */
 import { throwIfAborted } from "../limit/abort.ts";
 import { combined } from "../limit/combined.ts";
-import type { AllDecision, Decision } from "../limit/decision.ts";
+import type { Config } from "../limit/config.ts";
+import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import {
   ANY,
   type Check,
@@ -157,17 +158,43 @@ function denied(decision: Decision, count: number, wait: number): Decision {
   // Not before the clock ends.
   if (!due.ok) return { ...due, policy };
   const { retryAt = now, retryAfter = 0 } = due;
+  const never = { ...evaluate(before, limit, { now, count }).decision, policy };
   let later = 0;
-  if (count > policy.capacity) {
+  if (count > policy.capacity && config.kind === "fixed window" && config.start === "first request") {
+    const at = ownTurn(before, config, { now, count, wait, due: retryAt });
+    if (at === undefined) return never;
+    later = at - retryAt;
+  } else if (count > policy.capacity) {
     // No key holds so much, and at `retryAt` this one is full. A turn that is too late then always is, unless it is the start
     // of a window, which comes nearer until the next one starts.
     const { retryAt: turn = retryAt } = evaluate(before, limit, { now: retryAt, count, reserve: true }).decision;
     later = Math.max(Math.ceil(turn - wait) - retryAt, 0);
-    if (later >= (isWindow ? config.period : 1)) return { ...evaluate(before, limit, { now, count }).decision, policy };
+    if (later >= (isWindow ? config.period : 1)) return never;
   }
   const { value: held, remaining, resetAt } = evaluate(before, limit, { now, count: 0 }).decision;
   const times = { retryAt: retryAt + later, retryAfter: retryAfter + later, resetAt };
   return { ...decision, ...times, ok: false, reserved: false, value: held, remaining };
+}
+
+/**
+ * When a reservation in a window that begins at a request is due within `wait`; `undefined`: never. A full key's window begins
+ * at the reservation, so no later one is due sooner.
+ */
+function ownTurn(
+  { value, ts }: State,
+  config: Config & { readonly capacity: number },
+  { now, count, wait, due }: { now: number; count: number; wait: number; due: number },
+): number | undefined {
+  // The sum with the count is rounded.
+  const state = { value: value > config.capacity * (1 - 1e-9) ? config.capacity : value, ts };
+  const reserved = (at: number): Decision => evaluate(state, config, { now: at, count, reserve: true }).decision;
+  let at = Math.max(Math.ceil(due - wait), now);
+  let found = reserved(at);
+  if (!found.ok && found.retryAt !== undefined) {
+    at = found.retryAt;
+    found = reserved(at);
+  }
+  return found.ok && (found.retryAfter ?? 0) <= wait ? at : undefined;
 }
 
 /** A timer that a signal ends early, also one aborted before. */
