@@ -157,7 +157,8 @@ export const RUST = [
   table("segment.rs", "let was_full = full_at <= now;", "let was_full = full_at < now;", TABLE),
   table("segment.rs", "full_at < least", "full_at > least", TABLE, FLOOD),
   table("segment.rs", "!reserved && self.used > 0", "false", "tests/memory.rs"),
-  table("segment.rs", "length.max(rebuilt.places.len())", "rebuilt.places.capacity()", "tests/memory.rs"),
+  table("segment.rs", "length.max(rebuilt.places.capacity())", "rebuilt.places.capacity()", "tests/memory.rs"),
+  table("segment.rs", "length.max(rebuilt.places.capacity())", "length.max(rebuilt.places.len())", FLOOD),
   table("segment.rs", "met == SAMPLE", "false", "src/segment.rs"),
   table("segment.rs", "entry.full_at() > now;", "true;", TABLE),
   table(

@@ -252,7 +252,8 @@ impl Segment {
                 rebuilt.places.push(*entry);
             }
         }
-        rebuilt.places.resize(length.max(rebuilt.places.len()), Entry::default());
+        // With all that was allocated: an array that grew here would have no place behind its last state for the next one.
+        rebuilt.places.resize(length.max(rebuilt.places.capacity()), Entry::default());
         *self = rebuilt;
         true
     }

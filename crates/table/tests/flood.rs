@@ -33,6 +33,19 @@ fn a_debtor_in_any_place_of_the_table_outlasts_a_flood() {
 }
 
 #[test]
+fn a_small_table_stays_small_however_many_keys_it_evicts() {
+    for seed in 0..12 {
+        let mut table = Table::new(100, [seed, 2]);
+        let limit = Limit::new(table.secret(), "api", policy());
+        for i in 0..20_000u32 {
+            table.decide(&limit, Some(&i.to_le_bytes()), Call::at(NOW));
+        }
+        let stats = table.stats();
+        assert!(stats.keys == 100 && stats.bytes < 100 * 32 * 4, "seed {seed}: {stats:?}");
+    }
+}
+
+#[test]
 fn the_shared_table_keeps_its_debtors_too() {
     for seed in 0..4 {
         let table = Arc::new(SharedTable::new(4_096, [seed, 3]));
