@@ -207,6 +207,26 @@ describe.each<[string, () => Store | undefined]>([
       expect([ages.decided.retryAt, statusOf(ages.decided)]).toEqual([undefined, 400]);
     });
 
+    test("a limit whose turn comes within `wait` denies nothing when another refuses", async () => {
+      const clock = fakeClock();
+      const store = make();
+      const limits = defineLimits(
+        {
+          minute: { kind: "token bucket", rate: 1000, period: MINUTE },
+          day: { kind: "fixed window", rate: 2000, period: DAY, maxReserved: 0 },
+        },
+        { now: clock.now, ...(store === undefined ? {} : { store }) },
+      );
+      await limits.charge("minute", { count: 900 });
+      const call = { limits: ["minute", "day"], estimate: 2500, wait: 5 * MINUTE } as const;
+      const { decided } = await spend(limits, call, () => "never");
+      expect(decided.decisions.map(({ ok, reserved }) => [ok, reserved])).toEqual([
+        [true, true],
+        [false, false],
+      ]);
+      expect(decided.ok).toBe(false);
+    });
+
     test("an estimate that even a full key grants only after more than `wait` is never granted", async () => {
       const { limits, left, slept, sleep, clock } = waiting();
       const call = { limits: BOTH, estimate: 1500, sleep } as const; // a full key owes 500 of it, for 30 s

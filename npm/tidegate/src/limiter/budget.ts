@@ -120,8 +120,10 @@ export async function spend<T, N extends string>(
   const { retryAfter = 0 } = decided;
   if (!decided.ok || retryAfter > wait) {
     if (decided.ok) await settle(0);
+    // Of those that were refused, one whose turn would come in time denies nothing.
+    const isLate = ({ reserved, retryAfter = 0 }: Decision): boolean => reserved && (decided.ok || retryAfter > wait);
     const decisions = decided.decisions.map((decision) =>
-      decision.reserved || isOwing(decision) ? denied(decision, estimate, wait) : decision,
+      isLate(decision) || isOwing(decision) ? denied(decision, estimate, wait) : decision,
     );
     return { ok: false, decided: { ...decided, ...combined(decisions, (decisions[0] as Decision).now) } };
   }
