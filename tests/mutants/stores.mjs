@@ -381,11 +381,8 @@ export const STORES = [
   postgres("fault.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
   postgres("executor.ts", "odd-clients")("for (const pending of course.requests) pending.answered();", ""),
   postgres("executor.ts", "locks")("      for (const pending of requests) pending.answered();\n", ""),
-  of("postgres/request.ts", ...unit("postgres-deadline"))("{ answered: this.#answered }", "{ answered: false }"),
-  of("postgres/request.ts", ...unit("postgres-deadline"))(
-    "Object.assign(Object(this.#caller.why), { answered: true });",
-    "",
-  ),
+  of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.#answered", "value: true"),
+  of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.#answered", "value: this.#answered"),
   postgres("transport.ts", "faults", "odd-clients")("out.count >= this.#most", "false"),
   postgres("transport.ts", "faults", "odd-clients")("if (isProbe) this.#out = { count: 0 };", ""),
 

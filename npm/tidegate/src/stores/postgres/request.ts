@@ -109,13 +109,14 @@ export class PendingRequest {
 
   /** Notes that only its keys delay it, for this reason: late, it is no failure of the store. */
   failAtDeadline(what: string, cause: unknown): void {
-    this.#caller.why ??= Object.assign(this.#error(what, cause, "key"), { answered: this.#answered });
+    const error = this.#error(what, cause, "key");
+    // Read when the caller stops waiting: by then the server may have replied.
+    this.#caller.why ??= Object.defineProperty(error, "answered", { get: () => this.#answered });
   }
 
   /** Notes that the server has replied to a statement of it. */
   answered(): void {
     this.#answered = true;
-    Object.assign(Object(this.#caller.why), { answered: true });
   }
 
   /** Rejects because of its deadline. */
