@@ -8,7 +8,12 @@ const take = (key: string) => ({ op: "take", limit, key, count: 1, reserve: fals
 
 // No call cleans up, as one of 128 that make a row does.
 beforeEach(() => void vi.spyOn(Math, "random").mockReturnValue(0.5));
-afterEach(() => void vi.restoreAllMocks());
+const ends: (() => void)[] = [];
+afterEach(() => {
+  vi.restoreAllMocks();
+  // What a test leaves would have its timeout, a minute, in the middle of another file.
+  for (const end of ends.splice(0)) end();
+});
 
 /** What a statement on one row answers. */
 const taken = () => `${Date.now()},0,${Date.now()}`;
@@ -20,11 +25,20 @@ function open(options: PostgresOptions = {}) {
   const client = {
     unsafe: (text: string, values: never[] = []) =>
       new Promise<unknown>((resolve, reject) => {
+        ends.push(() => reject(new Error("closed")));
         sent.push({ text, values, answer: (answer) => resolve([{ answer }]), reject });
       }),
   };
   const store = postgres(client, { statementTimeout: "1m", ...options });
-  const call = (key: string) => store.decide(take(key), undefined, undefined).catch((error: unknown) => error);
+  /** Of each call: none, until the test ends. */
+  const deadline = () => {
+    const later = { at: Number.POSITIVE_INFINITY };
+    ends.push(() => {
+      later.at = 0;
+    });
+    return later;
+  };
+  const call = (key: string) => store.decide(take(key), undefined, deadline()).catch((error: unknown) => error);
   /** Expects the next statement: its function, its rows, and the ms that it waits for a lock. */
   const expected = async (statement: string, lock?: string) => {
     await vi.waitUntil(() => sent.length > 0, { timeout: 60_000 });
@@ -35,9 +49,9 @@ function open(options: PostgresOptions = {}) {
     if (lock !== undefined) expect(values.at(-2)).toBe(lock);
     return { answer, locked: () => reject(Object.assign(new Error("lock timeout"), { code: "55P03" })) };
   };
-  const look = (key: string) => store.decide({ ...take(key), op: "check" }, undefined, undefined).catch(() => {});
+  const look = (key: string) => store.decide({ ...take(key), op: "check" }, undefined, deadline()).catch(() => {});
   const several = (keys: readonly string[]) =>
-    store.decideAll(keys.map(take), undefined, undefined).catch((error: unknown) => error);
+    store.decideAll(keys.map(take), undefined, deadline()).catch((error: unknown) => error);
   const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 0));
   /** Answers the first statement, which is on the rows `a` and `b`, so that `a` counts as locked. */
   const lockA = async () => {
