@@ -81,7 +81,7 @@ await build();
 rmSync(reports, { recursive: true, force: true });
 mkdirSync(reports, { recursive: true });
 const [ofCargo, ofNode, last] = lists.map((steps) => steps.filter(isChosen));
-// Beside cargo's, three others at a time: they wait for servers, browsers and deadlines. Two left a quarter of two cores idle.
+// Beside cargo's, three others at a time: they wait for servers, browsers and deadlines. Two left two cores partly idle.
 const beside = [1, 2, 3].map(() => inTurn(ofNode));
 await Promise.all([inTurn(ofCargo).then(() => inTurn(ofNode)), ...beside]);
 await inTurn(last);

@@ -121,7 +121,7 @@ export async function spend<T, N extends string>(
   if (!decided.ok || retryAfter > wait) {
     if (decided.ok) await settle(0);
     // Of those that were refused, one whose turn would come in time denies nothing.
-    const isLate = ({ reserved, retryAfter = 0 }: Decision): boolean => reserved && (decided.ok || retryAfter > wait);
+    const isLate = ({ reserved, retryAfter: own = 0 }: Decision): boolean => reserved && (decided.ok || own > wait);
     const decisions = decided.decisions.map((decision) =>
       isLate(decision) || isOwing(decision) ? denied(decision, estimate, wait) : decision,
     );
@@ -155,23 +155,24 @@ function denied(decision: Decision, count: number, wait: number): Decision {
   // A window that is derived from the key begins at `ts`.
   const limit = isWindow ? { ...config, start: ts % config.period } : config;
   const before = { value: ok ? value + count : value, ts };
-  const unbounded = { ...limit, maxReserved: undefined };
-  const due = ok ? decision : evaluate(before, unbounded, { now, count, reserve: true }).decision;
+  const due = ok
+    ? decision
+    : evaluate(before, { ...limit, maxReserved: undefined }, { now, count, reserve: true }).decision;
   // Not before the clock ends.
   if (!due.ok) return { ...due, policy };
   const { retryAt = now, retryAfter = 0 } = due;
-  const never = { ...evaluate(before, limit, { now, count }).decision, policy };
+  const never = (): Decision => ({ ...evaluate(before, limit, { now, count }).decision, policy });
   let later = 0;
   if (count > policy.capacity && config.kind === "fixed window" && config.start === "first request") {
     const at = ownTurn(before, config, { now, count, wait, due: retryAt });
-    if (at === undefined) return never;
+    if (at === undefined) return never();
     later = at - retryAt;
   } else if (count > policy.capacity) {
     // No key holds so much, and at `retryAt` this one is full. A turn that is too late then always is, unless it is the start
     // of a window, which comes nearer until the next one starts.
     const { retryAt: turn = retryAt } = evaluate(before, limit, { now: retryAt, count, reserve: true }).decision;
     later = Math.max(Math.ceil(turn - wait) - retryAt, 0);
-    if (later >= (isWindow ? config.period : 1)) return never;
+    if (later >= (isWindow ? config.period : 1)) return never();
   }
   const { value: held, remaining, resetAt } = evaluate(before, limit, { now, count: 0 }).decision;
   const times = { retryAt: retryAt + later, retryAfter: retryAfter + later, resetAt };

@@ -18,18 +18,18 @@ import {
 } from "./options.ts";
 import {
   BLOCK_FIELDS,
+  callOf,
   checkCall,
   checkCount,
   checkFor,
   checkKey,
   checkKeys,
   checkNow,
-  callOf,
   checkRequests,
   distinct,
+  EXPECTED,
   MANY_FIELDS,
   NO_OPTIONS,
-  EXPECTED,
   TARGET_FIELDS,
 } from "./calls.ts";
 import { unknownName } from "./given.ts";

@@ -2,9 +2,8 @@
 import type { Config } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { callLimit } from "../limit/limit.ts";
-import { callOf } from "../limiter/calls.ts";
+import { callOf, checkRequests } from "../limiter/calls.ts";
 import { grantedOrThrow, Limiter } from "../limiter/limiter.ts";
-import { checkRequests } from "../limiter/calls.ts";
 import {
   type Answer,
   checkLimiterOptions,
