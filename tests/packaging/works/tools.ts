@@ -140,6 +140,20 @@ const oldNode = (node: "20.9" | "22.11", does: string): Tool => ({
   run: ["node program.mjs", "node required.cjs"],
 });
 
+/** The strict settings of `tests/packaging/frameworks.test.ts`. */
+const STRICT =
+  "--strict --noUncheckedIndexedAccess --exactOptionalPropertyTypes --noPropertyAccessFromIndexSignature " +
+  "--module nodenext --target es2023 --types node --skipLibCheck --outDir out";
+const framework = (name: string, does: string, source: string, more: Partial<Tool> = {}): Tool => ({
+  name,
+  does,
+  group: "frameworks",
+  app: "frameworks",
+  files: MANIFEST,
+  run: [`tsc ${source} ${STRICT} && node out/${source.replace("ts", "js")}`],
+  ...more,
+});
+
 export const TOOLS: readonly Tool[] = [
   oldNode("20.9", "import and require"),
   oldNode("22.11", "import and require, without support for require of ES modules"),
@@ -341,6 +355,21 @@ export const TOOLS: readonly Tool[] = [
       limited: ["/api/limited"],
     },
   },
+  framework("h3 2", "route and middleware", "h3.ts"),
+  framework("Elysia 1", "an app that is mounted, and onRequest, on Node.js", "elysia.ts"),
+  framework("GraphQL Yoga 5", "the whole endpoint", "yoga.ts"),
+  framework("tRPC 11", "the whole endpoint, batches, and a procedure, called by its client", "trpc.ts"),
+  framework("oRPC 1", "the whole endpoint, and a procedure, called by its client", "orpc.ts"),
+  framework(
+    "Powertools for AWS Lambda 2",
+    "middleware of the router, called with events of API Gateway",
+    "powertools.ts",
+  ),
+  framework("Feathers 5", "in front of the services, on Express and on Koa", "feathers.cts"),
+  framework("LoopBack 4", "middleware of the application", "loopback.ts"),
+  framework("Sails 1", "middleware in its order", "sails.cjs", {
+    run: [`tsc client.ts ${STRICT} && cp sails.cjs out && node out/sails.cjs`],
+  }),
   {
     name: "pnpm 10",
     does: "install, import and require",
