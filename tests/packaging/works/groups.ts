@@ -85,6 +85,16 @@ export const GROUPS = {
     "node-22.20": NODES["22.20"],
   },
   "fastly compute": { "@fastly/js-compute": "3.46.0" },
+  "tanstack start": {
+    "@tanstack/react-router": "1.170.46",
+    "@tanstack/react-start": "1.169.5",
+    "@vitejs/plugin-react": "6.3.0",
+    "node-24.21": NODES["24.21"],
+    react: "19.3.1",
+    "react-dom": "19.3.1",
+    srvx: "1.0.8",
+    vite: "8.3.8",
+  },
   frameworks: {
     "@aws-lambda-powertools/event-handler": "2.35.0",
     "@elysiajs/node": "1.4.5",

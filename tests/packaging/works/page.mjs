@@ -12,10 +12,10 @@ const cell = (text) => text.replaceAll("|", "\\|");
 const head = (days) => `# Works with
 
 Each row was built and run from the packed tarball, the last on ${days.at(-1)}. No tool needs a setting for Tidegate, except where a
-row names one. [The test](../../../tests/packaging/works/tools.ts) has the exact versions and commands,
+row names one. [The tests](../../../tests/packaging/works) have the exact versions and commands,
 [the results](../../../tests/packaging/works/results.json) each row's day.
 
-| Tool | What is built and run | Node.js |
+| Tool or framework | What is built and run | Node.js |
 |---|---|---|
 `;
 

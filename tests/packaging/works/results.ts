@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { digestOf } from "../../../npm/scripts/files.mjs";
 import { root } from "../installed.ts";
 import { GROUPS } from "./groups.ts";
-import type { Tool } from "./tools.ts";
+import type { Tool } from "./tool.ts";
 
 /** A row that was built and run, and worked. */
 export interface Row {

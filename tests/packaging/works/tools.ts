@@ -1,37 +1,5 @@
-import type { GROUPS, NODES } from "./groups.ts";
-
-/**
- * The tools that `works.test.ts` builds and runs the packed tarball with. `node tests/packaging/works/keep.mjs` keeps what its last
- * run found in results.json, from which the table of the site is generated.
- */
-export interface Tool {
-  readonly name: string;
-  /** What is built and run, for the table of the site. */
-  readonly does: string;
-  /** Whose packages it uses. */
-  readonly group: keyof typeof GROUPS;
-  /** The folder of `apps` that is copied. */
-  readonly app: string;
-  /** The Node.js that runs the commands, from the group's packages; by default the one that runs the tests. */
-  readonly node?: keyof typeof NODES;
-  /** Further files. */
-  readonly files?: Readonly<Record<string, string>>;
-  /** Commands; the last one prints {@link ANSWERS} where neither `page` nor `serve` is given. */
-  readonly run: readonly string[];
-  /** A script for a page in Chromium, which sets `globalThis.answers`. */
-  readonly page?: string;
-  /** A server on the port `PORT`, and what the response of each path contains; `page` is opened in Chromium. */
-  readonly serve?: {
-    readonly command: string;
-    readonly answers: Readonly<Record<string, string>>;
-    /** Paths with a limit of two tokens: two requests are allowed, the third is denied. */
-    readonly limited?: readonly string[];
-    readonly page?: string;
-  };
-}
-
-/** Three calls on two tokens, then one on another key. */
-export const ANSWERS = "[true,true,false,true]";
+import { FRAMEWORKS } from "./frameworks.ts";
+import { ANSWERS, MANIFEST, type Tool } from "./tool.ts";
 
 const bundler = (name: string, does: string, run: readonly string[], more: Partial<Tool> = {}): Tool => ({
   name,
@@ -47,7 +15,6 @@ const apart = (made: string, file: string): string =>
   `d=$(mktemp -d) && trap "rm -r $d" EXIT && mv ${made} $d && node $d/${file}`;
 const alone = (file: string): string => apart(file, file);
 
-const MANIFEST = { "package.json": '{ "name": "app", "private": true, "type": "module" }' };
 /** What SvelteKit's adapter for Node.js builds. */
 const KIT = {
   command: "node build/index.js",
@@ -140,20 +107,10 @@ const oldNode = (node: "20.9" | "22.11", does: string): Tool => ({
   run: ["node program.mjs", "node required.cjs"],
 });
 
-/** The strict settings of `tests/packaging/frameworks.test.ts`. */
-const STRICT =
-  "--strict --noUncheckedIndexedAccess --exactOptionalPropertyTypes --noPropertyAccessFromIndexSignature " +
-  "--module nodenext --target es2023 --types node --skipLibCheck --outDir out";
-const framework = (name: string, does: string, source: string, more: Partial<Tool> = {}): Tool => ({
-  name,
-  does,
-  group: "frameworks",
-  app: "frameworks",
-  files: MANIFEST,
-  run: [`tsc ${source} ${STRICT} && node out/${source.replace("ts", "js")}`],
-  ...more,
-});
-
+/**
+ * The tools that `works.test.ts` builds and runs the packed tarball with. `node tests/packaging/works/keep.mjs` keeps what its last
+ * run found in results.json, from which the table of the site is generated.
+ */
 export const TOOLS: readonly Tool[] = [
   oldNode("20.9", "import and require"),
   oldNode("22.11", "import and require, without support for require of ES modules"),
@@ -355,21 +312,7 @@ export const TOOLS: readonly Tool[] = [
       limited: ["/api/limited"],
     },
   },
-  framework("h3 2", "route and middleware", "h3.ts"),
-  framework("Elysia 1", "an app that is mounted, and onRequest, on Node.js", "elysia.ts"),
-  framework("GraphQL Yoga 5", "the whole endpoint", "yoga.ts"),
-  framework("tRPC 11", "the whole endpoint, batches, and a procedure, called by its client", "trpc.ts"),
-  framework("oRPC 1", "the whole endpoint, and a procedure, called by its client", "orpc.ts"),
-  framework(
-    "Powertools for AWS Lambda 2",
-    "middleware of the router, called with events of API Gateway",
-    "powertools.ts",
-  ),
-  framework("Feathers 5", "in front of the services, on Express and on Koa", "feathers.cts"),
-  framework("LoopBack 4", "middleware of the application", "loopback.ts"),
-  framework("Sails 1", "middleware in its order", "sails.cjs", {
-    run: [`tsc client.ts ${STRICT} && cp sails.cjs out && node out/sails.cjs`],
-  }),
+  ...FRAMEWORKS,
   {
     name: "pnpm 10",
     does: "install, import and require",
