@@ -31,6 +31,8 @@ export const FRAMEWORKS: readonly Tool[] = [
       page: "/",
     },
   },
+  framework("Hapi 21", "an extension of the parts in tidegate/http", "hapi.ts"),
+  framework("AdonisJS 7", "a middleware of the parts in tidegate/http", "adonis.ts", { node: "24.21" }),
   framework("h3 2", "route and middleware", "h3.ts"),
   framework("Elysia 1", "an app that is mounted, and onRequest, on Node.js", "elysia.ts"),
   framework("GraphQL Yoga 5", "the whole endpoint", "yoga.ts"),
