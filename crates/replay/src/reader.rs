@@ -132,7 +132,13 @@ impl Reader {
             }
             self.read.lines += u64::from(!*continues);
             let text = line.as_ref().copied().unwrap_or_default();
-            let split = line.and_then(|text| self.split(splitter, text, fields));
+            let split = match line {
+                Ok(text) => self.split(splitter, text, fields),
+                Err(why) => {
+                    splitter.restart();
+                    Err(why)
+                }
+            };
             *continues = matches!(split, Ok(Row::Continues));
             if *continues {
                 continue;

@@ -177,6 +177,18 @@ fn a_row_of_csv_has_at_most_65536_columns_and_as_many_bytes_as_a_line() {
 }
 
 #[test]
+fn a_row_with_a_line_that_is_too_long_ends_there_and_later_rows_are_read() {
+    let long = "x".repeat(2 << 20);
+    let text = format!("time,ip,note\n0,a,\n1,b,\"one\n{long}\"\n2,c,\n3,d,\n");
+    let mut replay = begun("access.csv");
+    for chunk in text.as_bytes().chunks(1 << 16) {
+        replay.push(chunk).unwrap();
+    }
+    let read = replay.finish().unwrap().report.read;
+    assert_eq!((read.requests, read.bad), (3, 1), "{:?}", read.first_bad);
+}
+
+#[test]
 fn an_unclosed_quote_loses_its_row_in_bounded_memory() {
     let row = "1700000000,x,10.0.0.1\n";
     let log = format!("time,note,ip\n{row}1700000000,\"x,10.0.0.1\n{}", row.repeat(200_000));

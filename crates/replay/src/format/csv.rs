@@ -65,7 +65,7 @@ impl Splitter {
         row
     }
 
-    fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.reader.reset();
         (self.written, self.found) = (0, 0);
     }

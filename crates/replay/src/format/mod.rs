@@ -71,6 +71,13 @@ impl Splitter {
         }
     }
 
+    /// Ends a row whose next line is not held.
+    pub(crate) fn restart(&mut self) {
+        if let Splitter::Csv(splitter) = self {
+            splitter.restart();
+        }
+    }
+
     /// Whether the file's first line is not a request.
     pub(crate) fn has_names(&self) -> bool {
         matches!(self, Splitter::Csv(_))
