@@ -48,7 +48,8 @@ pub fn write_identity<R>(name: impl AsRef<[u8]>, key: Option<&[u8]>, read: impl 
 }
 
 /// The window grid of a key whose policy has no `start`: `xxh3_64(identity) mod period`, ms. So the windows of
-/// different keys do not all begin at the same time, and a key keeps its grid when its state is dropped.
+/// different keys do not all begin at the same time, and a key keeps its grid when its state is dropped. 0 if
+/// [`write_identity`] returns `None`, because the name or the key is too long.
 #[must_use]
 #[inline(never)]
 pub fn default_start(name: impl AsRef<[u8]>, key: Option<&[u8]>, period: f64) -> f64 {

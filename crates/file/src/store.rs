@@ -173,7 +173,8 @@ impl FileStore {
         self.writing(|states| keys.iter().map(|key| states.decide(limit, *key, &call)).collect())
     }
 
-    /// Takes from all members or from none; without `takes`, only decides.
+    /// Takes from all members or from none; without `takes`, only decides. `now` is integer ms since the Unix epoch
+    /// ([`check_now`](tidegate_core::check_now)).
     ///
     /// # Errors
     /// If the folder cannot be used; nothing is taken then.

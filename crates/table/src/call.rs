@@ -53,10 +53,11 @@ impl Call {
         Ok(Call { op, now: check_now(now)?, count, reserve: false })
     }
 
-    /// Takes one token at `now`, integer ms from 0 to 2^52, which only [`new`](Call::new) checks.
+    /// Takes one token at `now`, ms since the Unix epoch from 0 to 2^52, which only [`new`](Call::new) checks. A fraction is
+    /// floored.
     #[must_use]
     pub fn at(now: f64) -> Call {
-        Call { op: Op::Take, now, count: 1.0, reserve: false }
+        Call { op: Op::Take, now: check_now(now).unwrap_or(now), count: 1.0, reserve: false }
     }
 
     #[cfg_attr(not(feature = "small"), inline(always))]
@@ -170,7 +171,8 @@ pub struct Member {
 }
 
 impl Member {
-    /// A member that takes `count` tokens of the limit; with `reserve`, tokens may be owed.
+    /// A member that takes `count` tokens of the limit; with `reserve`, tokens may be owed. `count` is not checked again, and
+    /// one below 0 would add tokens: for a number from outside, use [`check_count`].
     #[must_use]
     pub fn new(limit: &Limit, key: Option<&[u8]>, count: f64, reserve: bool) -> Member {
         Member { digest: limit.digest(key), bucket: limit.bucket(key), count, reserve }

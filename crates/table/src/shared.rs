@@ -117,7 +117,8 @@ impl SharedTable {
         decision
     }
 
-    /// Takes from all members or from none, at `now`, ms since the Unix epoch; without `takes`, only decides.
+    /// Takes from all members or from none; without `takes`, only decides. `now` is integer ms since the Unix epoch
+    /// ([`check_now`](tidegate_core::check_now)).
     pub fn take_all(&self, members: &[Member], now: f64, takes: bool) -> All {
         let mut locked = self.lock_all(members);
         let Ok((all, changes)) = plan_all(&locked, members, now);

@@ -146,7 +146,8 @@ impl Table {
         decision
     }
 
-    /// Takes from all members or from none, at `now`, ms since the Unix epoch; without `takes`, only decides.
+    /// Takes from all members or from none; without `takes`, only decides. `now` is integer ms since the Unix epoch
+    /// ([`check_now`](tidegate_core::check_now)).
     pub fn take_all(&mut self, members: &[Member], now: f64, takes: bool) -> All {
         let Ok((all, changes)) = plan_all(self, members, now);
         if takes {

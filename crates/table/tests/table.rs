@@ -264,3 +264,14 @@ fn a_digest_is_the_same_bytes_in_every_version() {
     let bytes = [None, Some(&b"a"[..])].map(|key| u128::from_be_bytes(limit.digest(key).to_bytes()));
     assert_eq!(bytes, [0xf8e0_62a9_ace8_22f4_dd2c_146d_1ce3_dcbe, 0x475a_7cb9_0e77_28ec_2c2c_dcff_4226_e1ac]);
 }
+
+#[test]
+fn a_fraction_of_the_clock_adds_no_tokens() {
+    let config = Config { rate: 1000.0, period: 1000.0, capacity: Some(10.0), ..Config::new(Kind::TokenBucket) };
+    let mut table = Table::new(100, [1, 2]);
+    let limit = Limit::new(table.secret(), "one", Policy::new(&config).unwrap());
+    // Three requests per ms, for a second.
+    let clock = (0..3000).map(|i| 1.7e12 + f64::from(i / 3) + f64::from(1 + i % 3) * 0.25);
+    let granted = clock.filter(|now| table.decide(&limit, None, Call::at(*now)).ok).count();
+    assert_eq!(granted, 10 + 999);
+}
