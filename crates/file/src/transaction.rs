@@ -94,32 +94,30 @@ impl Writing<'_> {
         Ok(self.rows.put(&mut self.txn, key, row)?)
     }
 
-    /// Drops full states among those that follow a new state in the order of the keys; without room at least one, the
-    /// fullest. Keys are hashes under a secret, so no caller can choose which state is dropped.
+    /// Drops full states among those that follow a new state in the order of the keys; without room as many as there are too
+    /// many, the fullest first. Keys are hashes under a secret, so no caller can choose which state is dropped.
     fn make_room(&mut self, key: &Key, now: f64) -> Result<(), Fault> {
         let over = self.rows.len(&self.txn)?.saturating_sub(self.max_keys + OWN_ROWS - 1);
         let sample = if over > 0 { SAMPLE } else { PASSED };
-        let mut full: Vec<(Key, f64)> = Vec::new();
-        let mut fullest: Option<(f64, Key, f64)> = None;
+        // The time at which each is full, its key and its `ts`.
+        let mut found: Vec<(f64, Key, f64)> = Vec::with_capacity(sample);
         let after = self.rows.range(&self.txn, &(Excluded(key.as_slice()), Unbounded))?;
         for met in after.chain(self.rows.iter(&self.txn)?).take(sample) {
             let (other, bytes) = met?;
             let Ok(other) = Key::try_from(other) else { continue };
             let (state, full_at) = row::read(&other, bytes).ok_or(Fault::Row)?;
-            if full_at <= now && full.len() < DROPPED && !full.iter().any(|(key, _)| *key == other) {
-                full.push((other, full_at));
-            }
-            if fullest.is_none_or(|(least, _, _)| full_at < least) {
-                fullest = Some((full_at, other, state.ts()));
-            }
+            found.push((full_at, other, state.ts()));
         }
-        for (key, full_at) in &full {
-            self.drop_state(key, *full_at, now)?;
-        }
-        self.expired += full.len() as u64;
-        if let (true, true, Some((_, key, ts))) = (over > 0, full.is_empty(), fullest) {
-            self.drop_state(&key, ts, now)?;
-            self.evicted += 1;
+        found.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        // Of a few states, the sample has some twice.
+        found.dedup_by_key(|(_, key, _)| *key);
+        for (at, (full_at, key, ts)) in (0..).zip(found.into_iter().take(DROPPED)) {
+            let is_full = full_at <= now;
+            if !is_full && at >= over {
+                break;
+            }
+            self.drop_state(&key, if is_full { full_at } else { ts }, now)?;
+            *(if is_full { &mut self.expired } else { &mut self.evicted }) += 1;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use temporary::{NOW, Temporary, bucket, every, granted};
 use tidegate_core::{Config, Kind, Policy};
-use tidegate_file::{Options, SyncMode};
+use tidegate_file::{FileStore, Options, SyncMode};
 use tidegate_table::{Call, Limit, Member, Op, Table};
 
 #[test]
@@ -211,6 +211,26 @@ fn the_whole_file_is_mapped_after_max_keys_was_lowered() {
     assert_eq!(store.stats().expect("stats").bytes, bytes);
     assert_eq!(std::fs::metadata(folder.0.join("data.mdb")).expect("a file").len(), bytes);
     assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 4), 3);
+}
+
+#[test]
+fn after_max_keys_was_lowered_new_keys_bring_the_states_down_to_it() {
+    let folder = Temporary::new();
+    let open =
+        |max_keys| folder.open_with(Options { max_keys: NonZeroU32::new(max_keys), sync: None }).expect("a store");
+    let store = open(2000);
+    let limit = bucket(&store, 1000.0);
+    let take = |store: &FileStore, name: &str, keys: usize| {
+        let keys: Vec<String> = (0..keys).map(|i| format!("{name} {i}")).collect();
+        let calls: Vec<_> = keys.iter().map(|key| Some(key.as_bytes())).collect();
+        store.decide_many(&limit, &calls, Call::at(NOW)).expect("answers");
+    };
+    take(&store, "before", 2000);
+    drop(store);
+    let store = open(100);
+    take(&store, "after", 700);
+    let stats = store.stats().expect("stats");
+    assert_eq!((stats.keys, stats.evicted), (100, 2600));
 }
 
 #[test]
