@@ -6,6 +6,7 @@ use crate::options::Settings;
 use crate::snapshot::Keeper;
 use crate::transaction::{Fault, OWN_ROWS, Reading, Rows, Writing};
 use heed::{Env, MdbError, WithoutTls};
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,7 +48,6 @@ pub(crate) struct Opened {
 }
 
 /// States in a folder, shared by all threads and processes that have it open. Made by [`open`](crate::open).
-#[derive(Debug)]
 pub struct FileStore {
     // In the order of their drops: the keeper uses the environment, and the lock is held until that is closed.
     keeper: Keeper,
@@ -224,6 +224,15 @@ impl FileStore {
             bytes: self.env.info().map_size as u64,
             sync_error: self.keeper.error(),
         })
+    }
+}
+
+/// Without the secret: logs contain it.
+impl fmt::Debug for FileStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Settings { max_keys, sync, .. } = &self.settings;
+        let mut text = f.debug_struct("FileStore");
+        text.field("folder", &self.folder).field("max_keys", max_keys).field("sync", sync).finish_non_exhaustive()
     }
 }
 

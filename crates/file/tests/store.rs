@@ -279,3 +279,12 @@ fn after_many_writes_and_evictions_the_file_is_sound_when_reopened() {
     }
     assert!(open().stats().expect("stats").keys > 0);
 }
+
+#[test]
+fn the_debug_text_has_no_secret() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let text = format!("{store:?}");
+    assert!(store.secret().iter().all(|half| !text.contains(&half.to_string())), "{text}");
+    assert!(text.starts_with("FileStore { folder: "), "{text}");
+}

@@ -1,6 +1,8 @@
 //! A named policy, and the digests of its keys.
 
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 use siphasher::sip128::SipHasher13;
 use tidegate_core::{Bucket, Policy, default_start, write_identity};
 
@@ -34,7 +36,7 @@ impl Digest {
 ///
 /// Each limit hashes its keys under its own secret, which is the hash of its name under the secret of the table. So a
 /// call hashes the key alone, and equal keys of two limits have different digests.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Limit {
     name: Vec<u8>,
     policy: Policy,
@@ -101,5 +103,13 @@ impl Limit {
     #[inline(never)]
     pub fn bucket(&self, key: Option<&[u8]>) -> Bucket {
         if self.derives_start { self.policy.bucket(self.start(key)) } else { self.bucket }
+    }
+}
+
+/// Without the secret, and the hash that is one: logs contain it.
+impl fmt::Debug for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = String::from_utf8_lossy(&self.name);
+        f.debug_struct("Limit").field("name", &name).field("policy", &self.policy).finish_non_exhaustive()
     }
 }

@@ -8,13 +8,13 @@ use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Relaxed};
 use crate::table::{Stats, segments_for};
 use alloc::vec::Vec;
 use core::convert::Infallible;
+use core::fmt;
 use std::sync::PoisonError;
 use tidegate_core::{Decision, State};
 
 /// A [`Table`](crate::Table) that all threads share. A call on one key locks one segment of the table; a call on
 /// several keys locks their segments in ascending order, so there is no deadlock. If the segment of a
 /// new state is empty, none is dropped for it: a table of many segments may exceed `max_keys` by one for each.
-#[derive(Debug)]
 pub struct SharedTable {
     segments: Vec<Mutex<Segment>>,
     secret: [u64; 2],
@@ -145,6 +145,13 @@ impl SharedTable {
         if segment.reset(digest) {
             self.keys.fetch_sub(1, Relaxed);
         }
+    }
+}
+
+/// Without the secret and the states: logs contain it.
+impl fmt::Debug for SharedTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedTable").field("stats", &self.stats()).finish_non_exhaustive()
     }
 }
 

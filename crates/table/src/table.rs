@@ -6,6 +6,7 @@ use crate::packed::Entry;
 use crate::segment::Segment;
 use alloc::vec::Vec;
 use core::convert::Infallible;
+use core::fmt;
 use tidegate_core::{Decision, State};
 
 /// Keys of one segment when the table is full: small enough to rebuild in about 20 µs.
@@ -28,7 +29,6 @@ pub struct Stats {
 }
 
 /// States by identity, for one thread. See the [crate's documentation](crate).
-#[derive(Debug)]
 pub struct Table {
     pub(crate) segments: Vec<Segment>,
     secret: [u64; 2],
@@ -180,6 +180,13 @@ impl Table {
         if let Some(entry) = self.segments.get_mut(at).and_then(|segment| segment.write(change)) {
             self.insert(entry, now);
         }
+    }
+}
+
+/// Without the secret and the states: logs contain it.
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("stats", &self.stats()).finish_non_exhaustive()
     }
 }
 

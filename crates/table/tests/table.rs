@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::HashMap;
 use tidegate_core::{Config, Kind, Policy, State, default_start};
-use tidegate_table::{Call, CorruptDump, Limit, Op, Table, checksum};
+use tidegate_table::{Call, CorruptDump, Limit, Op, SharedTable, Table, checksum};
 
 const SECRET: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
 
@@ -263,6 +263,27 @@ fn a_digest_is_the_same_bytes_in_every_version() {
     assert_eq!(Limit::new(SECRET, "one", bucket(1.0, 1000.0)).start(Some(b"a")), 0.0);
     let bytes = [None, Some(&b"a"[..])].map(|key| u128::from_be_bytes(limit.digest(key).to_bytes()));
     assert_eq!(bytes, [0xf8e0_62a9_ace8_22f4_dd2c_146d_1ce3_dcbe, 0x475a_7cb9_0e77_28ec_2c2c_dcff_4226_e1ac]);
+}
+
+#[test]
+fn the_debug_text_has_no_secret_hash_or_state() {
+    let secret = [0x0123_4567_89ab_cdef, 0x1122_3344_5566_7788];
+    let mut own = Table::new(100_000, secret);
+    let shared = SharedTable::new(100_000, secret);
+    let config = Config { rate: 1.0, period: 1000.0, ..Config::new(Kind::TokenBucket) };
+    let limit = Limit::new(secret, "login", Policy::new(&config).unwrap());
+    for key in 0_u32..1000 {
+        own.decide(&limit, Some(&key.to_le_bytes()), Call::at(0.0));
+        shared.decide(&limit, Some(&key.to_le_bytes()), Call::at(0.0));
+    }
+    let texts = [format!("{own:?}"), format!("{shared:?}"), format!("{limit:?}")];
+    for text in &texts {
+        assert!(text.len() < 400 && secret.iter().all(|half| !text.contains(&half.to_string())), "{text}");
+    }
+    let [own, shared, limit] = texts;
+    assert!(own.starts_with("Table { ") && own.contains("keys: 1000, "), "{own}");
+    assert!(shared.starts_with("SharedTable { ") && shared.contains("keys: 1000, "), "{shared}");
+    assert!(limit.starts_with("Limit { name: \"login\", policy: Policy { "), "{limit}");
 }
 
 #[test]
