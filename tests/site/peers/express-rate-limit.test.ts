@@ -126,6 +126,30 @@ describe("express-rate-limit", () => {
       expect((await statuses(expressRateLimit({ ...settings, limit: 0, validate: false }), 1)).statuses).toEqual([429]);
       expect(refused(() => defineLimits({ api: { ...six, rate: 0 } }))).toBe(true);
     },
+    "a limit that is raised for a key, as by a change of plan": async () => {
+      const plans = () => {
+        const rates = [1, 1, 3, 3];
+        return () => rates.shift() as number;
+      };
+      const limit = plans();
+      const there = expressRateLimit({ ...settings, validate: false, keyGenerator: () => "k", limit });
+      expect((await statuses(there, 4)).statuses).toEqual([200, 429, 200, 429]);
+      const limits = defineLimits({}, { now: () => 0 });
+      const rate = plans();
+      const here = rateLimit(limits, { name: "api", key: "k", config: () => ({ ...six, rate: rate() }) });
+      expect((await statuses(here, 4)).statuses).toEqual([200, 429, 429, 429]);
+      limits.reset("api", { key: "k", config: { ...six, rate: 3 } });
+      expect(limits.check("api", { key: "k", config: { ...six, rate: 3 }, count: 3 }).ok).toBe(true);
+    },
+    'a key that is `undefined`, `""` or a number': async () => {
+      for (const key of [undefined, "", 7]) {
+        const keyGenerator = () => key as string;
+        const there = expressRateLimit({ ...settings, validate: false, limit: 1, keyGenerator });
+        expect((await statuses(there, 2)).statuses).toEqual([200, 429]);
+        const here = rateLimit(defineLimits({ api: six }), { name: "api", key: keyGenerator });
+        expect((await statuses(here, 1)).statuses).toEqual([500]);
+      }
+    },
   });
 
   test("`ipKeyGenerator(ip)` is `clientIp({ address: ip })`, also of the address that `trust proxy` found", async () => {

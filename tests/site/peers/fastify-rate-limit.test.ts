@@ -1,9 +1,10 @@
 /** @fastify/rate-limit behaves as the site's page says. */
-import peer, { type RateLimitPluginOptions } from "@fastify/rate-limit";
+import peer, { normalizeIP, type RateLimitPluginOptions } from "@fastify/rate-limit";
 import Fastify, { type FastifyInstance, type LightMyRequestResponse } from "fastify";
-import { describe, expect } from "vitest";
+import { describe, expect, test } from "vitest";
+import { clientIp } from "../../../npm/tidegate/src/http/index.ts";
 import { defineLimits, MINUTE, SECOND } from "../../../npm/tidegate/src/index.ts";
-import { rateLimitPlugin } from "../../../npm/tidegate/src/middleware/fastify.ts";
+import { type FastifyDenied, rateLimit, rateLimitPlugin } from "../../../npm/tidegate/src/middleware/fastify.ts";
 import { transactional } from "../../../npm/tidegate/src/stores/index.ts";
 import { refused, suite } from "./rows.ts";
 
@@ -94,5 +95,88 @@ describe("@fastify/rate-limit", () => {
       expect(await statuses(there({ max: 0 }), 1)).toEqual([429]);
       expect(refused(() => defineLimits({ api: { ...two, rate: 0 } }))).toBe(true);
     },
+    "`setErrorHandler`": async () => {
+      const handled: unknown[] = [];
+      const withHandler =
+        (register: Register): Register =>
+        (app) => {
+          app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+            handled.push(error.statusCode);
+            reply.code(418).send(error.message);
+          });
+          return register(app);
+        };
+      expect(await statuses(withHandler(there()), 3)).toEqual([200, 200, 418]);
+      expect(handled.splice(0)).toEqual([429]);
+      expect(await statuses(withHandler(here()), 3)).toEqual([200, 200, 429]);
+      expect(handled).toEqual([]);
+      const denied: FastifyDenied = (_request, _reply, { problem, status }) => {
+        throw Object.assign(new Error(problem.detail), { statusCode: status });
+      };
+      const [, , passed] = await responses(withHandler(here({ denied, jitter: 0 })), 3);
+      expect(passed?.payload).toBe('"api" has too few tokens left. Retry in 30 s.');
+      expect(handled).toEqual([429]);
+    },
+    "a route's own hook, of the same name as `hook`": async () => {
+      const order = async (register: (app: FastifyInstance, key: () => string) => PromiseLike<unknown>) => {
+        const calls: string[] = [];
+        const app = Fastify();
+        await register(app, () => String(calls.push("limit")));
+        const auth = async () => void calls.push("auth");
+        app.get("/", { preHandler: auth }, () => "hello");
+        const after = rateLimit(defineLimits({ api: two }), { name: "api", key: () => String(calls.push("limit")) });
+        app.get("/after", { config: { rateLimit: false }, preHandler: [auth, after] }, () => "hello");
+        await app.inject("/");
+        const own = calls.splice(0);
+        await app.inject("/after");
+        return [own, calls];
+      };
+      const hook = "preHandler";
+      const theirs = await order((app, keyGenerator) => app.register(peer, { hook, keyGenerator }));
+      const limiter = defineLimits({ api: two });
+      const ours = await order((app, key) => app.register(rateLimitPlugin, { limiter, name: "api", hook, key }));
+      expect(theirs[0]).toEqual(["auth", "limit"]);
+      expect(ours).toEqual([
+        ["limit", "auth"],
+        ["auth", "limit"],
+      ]);
+    },
+    "two routes with one `groupId`": async () => {
+      const both = async (register: Register, config: object) => {
+        const app = Fastify();
+        await register(app);
+        for (const path of ["/a", "/b"]) app.get(path, { config }, () => "hello");
+        return [(await app.inject("/a")).statusCode, (await app.inject("/b")).statusCode];
+      };
+      expect(await both(there(), { rateLimit: { max: 1, groupId: "otp" } })).toEqual([200, 200]);
+      const limiter = defineLimits({ api: two, otp: { ...two, rate: 1 } });
+      expect(await both(here({}, limiter as never), { rateLimit: { name: "otp" } })).toEqual([200, 429]);
+    },
+    "a limit that is raised for a key, as by a change of plan": async () => {
+      const plans = () => {
+        const rates = [1, 1, 3, 3];
+        return () => rates.shift() as number;
+      };
+      expect(await statuses(there({ max: plans() }), 4)).toEqual([200, 429, 200, 429]);
+      const rate = plans();
+      const config = () => ({ ...two, rate: rate() });
+      expect(await statuses(here({ config }), 4)).toEqual([200, 429, 429, 429]);
+    },
+    'a key that is `undefined`, `""` or a number': async () => {
+      for (const found of [undefined, "", 7]) {
+        const key = () => found as string;
+        expect(await statuses(there({ max: 1, keyGenerator: key }), 2)).toEqual([200, 429]);
+        expect(await statuses(here({ key }), 1)).toEqual([500]);
+      }
+    },
+  });
+
+  test("`normalizeIP(ip, 64)` finds the same clients as `clientIp({ address: ip }, { prefix: 64 })`", () => {
+    const clients = ["192.0.2.7", "::ffff:192.0.2.7", "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"];
+    const groups = (key: (ip: string) => string) =>
+      clients.map((ip) => clients.findIndex((one) => key(one) === key(ip)));
+    const theirs = groups((ip) => normalizeIP(ip, 64));
+    expect(theirs).toEqual([0, 0, 2, 2, 4]);
+    expect(groups((ip) => clientIp({ address: ip }, { prefix: 64 }))).toEqual(theirs);
   });
 });

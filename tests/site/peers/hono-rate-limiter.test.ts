@@ -85,5 +85,16 @@ describe("hono-rate-limiter", () => {
       expect(await statuses(there({ limit: 0 }), 1)).toEqual([429]);
       expect(refused(() => defineLimits({ api: { ...two, rate: 0 } }))).toBe(true);
     },
+    "a limit that is raised for a key, as by a change of plan": async () => {
+      const plans = () => {
+        const rates = [1, 1, 3, 3];
+        return () => rates.shift() as number;
+      };
+      expect(await statuses(there({ limit: plans() }), 4)).toEqual([200, 429, 200, 429]);
+      const rate = plans();
+      const config = () => ({ ...two, rate: rate() });
+      const ours = rateLimit(defineLimits({}, { now: () => 0 }), { name: "api", key: "k", config });
+      expect(await statuses(ours, 4)).toEqual([200, 429, 429, 429]);
+    },
   });
 });
