@@ -9,8 +9,8 @@ import {
   ThrottlerModule,
   type ThrottlerModuleOptions,
 } from "@nestjs/throttler";
-import { describe, expect } from "vitest";
-import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
+import { afterEach, describe, expect, vi } from "vitest";
+import { defineLimits, MINUTE, SECOND } from "../../../npm/tidegate/src/index.ts";
 import { RateLimit, RateLimitModule, SkipRateLimit } from "../../../npm/tidegate/src/middleware/nest.ts";
 import { transactional } from "../../../npm/tidegate/src/stores/index.ts";
 import { suite } from "./rows.ts";
@@ -34,6 +34,8 @@ function controller(decorators: { readonly one?: MethodDecorator[]; readonly two
   }
   return Routes;
 }
+
+afterEach(() => void vi.useRealTimers());
 
 describe("@nestjs/throttler", () => {
   async function responses(
@@ -66,6 +68,35 @@ describe("@nestjs/throttler", () => {
     "a limit on two routes": async () => {
       expect(statuses(await there(paths))).toEqual([200, 200, 429, 200]);
       expect(statuses(await here(paths))).toEqual([200, 200, 429, 429]);
+    },
+    "a denied request": async () => {
+      const times = [0, 50, 61, 111].map((seconds) => seconds * SECOND);
+      const paths = times.map(() => "one");
+      const clock = () => {
+        let calls = 0;
+        return () => times[calls++] as number;
+      };
+      const tick = clock();
+      vi.useFakeTimers({ toFake: ["Date"] });
+      const throttlers = [{ ttl: MINUTE, limit: 1 }];
+      const getTracker = async () => {
+        vi.setSystemTime(tick());
+        return "k";
+      };
+      // The hit has expired at 61 s; the block lasts until 110 s.
+      expect(statuses(await there(paths, { throttlers, getTracker }))).toEqual([200, 429, 429, 200]);
+      vi.useRealTimers();
+      const ours = async (options: object) => {
+        const [next, at] = [clock(), { now: 0 }];
+        const limiter = defineLimits({ api: { ...two, rate: 1 } }, { now: () => at.now });
+        const key = () => {
+          at.now = next();
+          return "k";
+        };
+        return statuses(await responses(RateLimitModule.forRoot({ limiter, name: "api", key, ...options }), [], paths));
+      };
+      expect(await ours({})).toEqual([200, 429, 200, 429]);
+      expect(await ours({ block: { after: 1, for: MINUTE } })).toEqual([200, 429, 429, 200]);
     },
     "a decorator of a route, beside several limits": async () => {
       const all = ["one", "one", "one", "one", "two", "two", "two"];

@@ -1,12 +1,14 @@
 /** rate-limiter-flexible behaves as the site's page says. */
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes, RateLimiterUnion } from "rate-limiter-flexible";
-import { describe, expect, test, vi } from "vitest";
-import { defineLimits, MINUTE, SECOND } from "../../../npm/tidegate/src/index.ts";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { type Decision, defineLimits, MINUTE, SECOND } from "../../../npm/tidegate/src/index.ts";
+import { rateLimit as fetchLimit } from "../../../npm/tidegate/src/middleware/fetch.ts";
 import { noRedis, onRedis, refused, suite } from "./rows.ts";
 
 const six = { kind: "token bucket", rate: 6, period: MINUTE } as const;
 
 const client = onRedis();
+afterEach(() => void vi.useRealTimers());
 
 describe("rate-limiter-flexible", () => {
   const points = (options = {}) => new RateLimiterMemory({ points: 5, duration: 60, ...options });
@@ -26,11 +28,57 @@ describe("rate-limiter-flexible", () => {
       for (let i = 0; i < 7; i++) ours.limit("api");
       expect(ours.getValue("api")).toMatchObject({ value: 0, ts: 0 });
     },
-    "a count below 0": async () => {
+    "a count below 0, and `reward`": async () => {
       expect((await points().consume("a", -100)).remainingPoints).toBe(105);
+      expect((await points().reward("a", 100)).remainingPoints).toBe(105);
       expect(refused(() => limits().limit("api", { count: -100 }))).toBe(true);
       const ours = limits();
       expect(ours.give("api", { count: 100 }).value).toBe(5);
+    },
+    "`penalty` of more points than are left": async () => {
+      vi.useFakeTimers();
+      const clock = { now: 0 };
+      const ours = defineLimits({ api: { ...six, rate: 5 } }, { now: () => clock.now });
+      const limiter = points();
+      await limiter.penalty("a", 8);
+      ours.charge("api", { count: 8 });
+      await vi.advanceTimersByTimeAsync(60_000);
+      clock.now += 60_000;
+      expect((await limiter.consume("a")).remainingPoints).toBe(4);
+      expect(ours.limit("api").remaining).toBe(1);
+    },
+    "a denial during a block": async () => {
+      // One call per second.
+      async function granted(call: () => unknown): Promise<number[]> {
+        vi.useFakeTimers({ now: 0 });
+        const at = [];
+        for (let second = 0; second < 30; second++) {
+          if (await call()) at.push(second);
+          await vi.advanceTimersByTimeAsync(SECOND);
+        }
+        return at;
+      }
+      const limiter = points({ points: 2, duration: 5, blockDuration: 10 });
+      const there = await granted(async () => (await denial(limiter.consume("a"))) === undefined);
+      expect(there).toEqual([0, 1, 12, 13, 24, 25]);
+      const window = { kind: "fixed window", rate: 2, period: 5 * SECOND, start: "first request" } as const;
+      const blocked = (isBegun: (decision: Decision) => boolean) => {
+        const ours = defineLimits({ api: window });
+        return granted(() => {
+          const decision = ours.limit("api", { key: "a" });
+          if (isBegun(decision)) ours.block("api", { key: "a", for: 10 * SECOND });
+          return decision.ok;
+        });
+      };
+      expect(await blocked(({ ok, remaining }) => ok && remaining === 0)).toEqual([0, 1, 11, 12, 22, 23]);
+      expect(await blocked(({ ok }) => !ok)).toEqual([0, 1]);
+      const limited = fetchLimit(
+        defineLimits({ api: window }),
+        { name: "api", key: "a", block: { after: 1, for: 10 * SECOND } },
+        () => new Response("hello"),
+      );
+      const here = await granted(async () => (await limited(new Request("https://app.example/"))).status === 200);
+      expect(here).toEqual(there);
     },
     "a count of NaN": async () => {
       const limiter = points();
