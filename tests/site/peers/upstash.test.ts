@@ -93,6 +93,11 @@ describe.skipIf(noRedis)("@upstash/ratelimit", () => {
       now = 43_200_000;
       expect(here.limit("api", { count: 5 }).ok).toBe(true);
     },
+    'an identifier that is `""`': async () => {
+      const there = limiter(Ratelimit.fixedWindow(1, "365 d"), "empty");
+      expect([(await there.limit("")).success, (await there.limit("")).success]).toEqual([true, false]);
+      expect(refused(() => defineLimits({ api: six }).limit("api", { key: "" }))).toBe(true);
+    },
     "a negative count": async () => {
       expect((await limiter(Ratelimit.tokenBucket(1, "1 d", 5), "negative").limit("a", { rate: -100 })).remaining).toBe(
         105,
@@ -113,6 +118,21 @@ describe.skipIf(noRedis)("@upstash/ratelimit", () => {
         Date.now = real;
       }
     },
+  });
+
+  test("a bucket with half of n as rate and capacity grants n in any span of one window; with n, twice as many", () => {
+    const granted = (rate: number) => {
+      const clock = { now: 0 };
+      const limits = defineLimits({ api: { kind: "token bucket", rate, period: MINUTE } }, { now: () => clock.now });
+      // Calls every second of an hour, after a rest. Of the grants, the most within one minute.
+      const at: number[] = [];
+      for (; clock.now < 60 * MINUTE; clock.now += 1000) {
+        const calls = clock.now < MINUTE / 2 ? 0 : 10;
+        for (let i = 0; i < calls; i++) if (limits.limit("api").ok) at.push(clock.now);
+      }
+      return Math.max(...at.map((from) => at.filter((time) => time >= from && time <= from + MINUTE).length));
+    };
+    expect([granted(5), granted(10)]).toEqual([10, 20]);
   });
   test("getRemaining and check with a count of 0 return what there is; check with a count, what would be left", async () => {
     const there = limiter(Ratelimit.tokenBucket(1, "1 d", 5), "remaining");
