@@ -324,6 +324,7 @@ export const HTTP = [
     NEST,
   ),
   one("middleware/nest.ts", "if (own !== undefined && own !== false) this.#guard(own);", "", NEST),
+  one("middleware/nest.ts", "    guardsOf.set(options, this.#guards);\n", "", NEST),
   // Stores for other limiters.
   one(
     "middleware/drop-in/fastify-rate-limit.ts",

@@ -230,6 +230,7 @@ const LIST = [
   one("middleware/nest-context.ts", "? response : undefined, info", "? response : response, info", NEST),
   one("middleware/nest-context.ts", "exception: inGraphql };", "exception };", NEST),
   one("middleware/nest-context.ts", "if (found === undefined) {", "if (false) {", NEST),
+  one("middleware/nest-context.ts", "getClient<Client>(), context)", "getClient<Client>(), {})", NEST),
   one("middleware/nest-context.ts", 'if (type === "ws")', "if (false)", NEST),
   one("middleware/nest-context.ts", 'status === 400 ? "BAD_REQUEST" :', "", NEST),
   one("middleware/nest-context.ts", "trust !== false && trust !== 0", "trust !== false", NEST),

@@ -65,7 +65,8 @@ export function exchanged(context: ExecutionContext): Exchanged {
     // A subscription of Mercurius has a `reply` that is only `{ request }`.
     return overHttp(found, typeof response?.getHeader === "function" ? response : undefined, info, type);
   }
-  if (type === "ws") return overWebSocket(context.switchToWs().getClient<Client>());
+  // Nest makes a context for each message, which all its guards get.
+  if (type === "ws") return overWebSocket(context.switchToWs().getClient<Client>(), context);
   const rule = `one of an HTTP, GraphQL or WebSocket handler: a handler of the type ${type} has no request; use @SkipRateLimit()`;
   throw new InputError("context", rule, type);
 }
@@ -124,13 +125,13 @@ interface Client {
   readonly _socket?: { readonly remoteAddress?: string };
 }
 
-function overWebSocket(client: Client): Exchanged {
+function overWebSocket(client: Client, once: object): Exchanged {
   const { handshake, _socket: socket } = client;
   const incoming = handshake ?? { socket };
   return {
     request: client,
     incoming,
-    once: undefined,
+    once,
     response: undefined,
     exception: async (denial, HttpException) => {
       // An application without gateways may lack the package: within `try`, bundlers do not require it.

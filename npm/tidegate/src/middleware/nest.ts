@@ -121,17 +121,25 @@ function activate<R>(gate: Gate<R>, denied: NestDenied<R> | undefined, parts: Ex
   }) as boolean | Promise<boolean>;
 }
 
-/** The guard of {@link RateLimitModule}, for `@UseGuards` if the module is not global. */
+/** The guards of a module's options, by those options and by those of its decorators. */
+const guardsOf = new WeakMap<object, WeakMap<object, ReturnType<typeof rateLimitGuard>>>();
+
+/**
+ * The guard of {@link RateLimitModule}, for `@UseGuards` if the module is not global. Nest makes one for each module that
+ * uses it. They share their guards, so that a request that comes through two of them is decided once.
+ */
 export class RateLimitGuard implements CanActivate, OnModuleInit {
   readonly #options: NestModuleOptions<string>;
   readonly #modules: ModulesContainer;
   readonly #reflector: Reflector;
-  readonly #guards = new WeakMap<object, ReturnType<typeof rateLimitGuard>>();
+  readonly #guards: WeakMap<object, ReturnType<typeof rateLimitGuard>>;
 
   constructor(options: NestModuleOptions<string>, reflector: Reflector, modules: ModulesContainer) {
     this.#options = options;
     this.#reflector = reflector;
     this.#modules = modules;
+    this.#guards = guardsOf.get(options) ?? new WeakMap();
+    guardsOf.set(options, this.#guards);
     this.#guard(options);
   }
 

@@ -16,7 +16,7 @@ import { WebSocket } from "ws";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import type { AsyncStore } from "../../src/stores/contract.ts";
 import { later } from "./later.ts";
-import { type NestOptions, rateLimitGuard } from "../../src/middleware/nest.ts";
+import { type NestOptions, RateLimitGuard, rateLimitGuard, RateLimitModule } from "../../src/middleware/nest.ts";
 
 // Nest's own copy: an import of the ES module is a second one.
 const { graphql: execute } = createRequire(import.meta.url)("graphql") as typeof import("graphql");
@@ -215,17 +215,17 @@ const SOCKETS = {
 };
 
 describe.each(Object.entries(SOCKETS))("WebSocket messages on %s", (name, connect) => {
-  async function gateway(options: NestOptions<"api">) {
+  async function gateway(options: NestOptions<"api">, imports: unknown[] = []) {
     class Notes {
       note(text: string): unknown {
         return name === "ws" ? { event: "note", data: text } : text;
       }
     }
     MessageBody()(Notes.prototype, "note", 0);
-    const guard = rateLimitGuard(define(), options);
+    const guard = imports.length === 0 ? rateLimitGuard(define(), options) : RateLimitGuard;
     decorate(Notes.prototype, "note", SubscribeMessage("note"), UseGuards(guard) as MethodDecorator);
     WebSocketGateway()(Notes);
-    const url = await listening({ providers: [Notes] }, (app) =>
+    const url = await listening({ imports, providers: [Notes] }, (app) =>
       app.useWebSocketAdapter(name === "ws" ? new WsAdapter(app) : new IoAdapter(app)),
     );
     return connect(url);
@@ -241,6 +241,18 @@ describe.each(Object.entries(SOCKETS))("WebSocket messages on %s", (name, connec
       event: "exception",
       data: { status: 429, title: "Quota exceeded", "violated-policies": ["api"] },
     });
+    close();
+  });
+
+  test("a message takes once where the module is global and RateLimitGuard is on the gateway, too", async () => {
+    const { send, close } = await gateway({ name: "api" }, [
+      RateLimitModule.forRoot({ limiter: define(), name: "api" }),
+    ]);
+    expect([await send("a"), await send("b"), await send("c")]).toMatchObject([
+      { event: "note" },
+      { event: "note" },
+      { event: "exception", data: { "violated-policies": ["api"] } },
+    ]);
     close();
   });
 });

@@ -71,7 +71,13 @@ for (const [platform, create] of Object.entries(PLATFORMS)) {
 }
 
 /** A controller of which one route has the module's limit, one its own, one none; and the statuses of two requests of each. */
-async function twice(options: { global?: boolean; login?: NestOptions<string>; controller?: NestOptions<string> }) {
+async function twice(options: {
+  global?: boolean;
+  login?: NestOptions<string>;
+  controller?: NestOptions<string>;
+  guarded?: boolean;
+  rate?: number;
+}) {
   class Routes {
     index(): string {
       return "hello";
@@ -83,7 +89,7 @@ async function twice(options: { global?: boolean; login?: NestOptions<string>; c
       return "well";
     }
   }
-  const { login = { name: "login" }, controller, ...module } = options;
+  const { login = { name: "login" }, controller, guarded = false, rate = 1, ...module } = options;
   const decorators = { index: [], login: [RateLimit(login)], health: [SkipRateLimit()] };
   for (const [name, more] of Object.entries(decorators)) {
     const descriptor = Object.getOwnPropertyDescriptor(Routes.prototype, name) as PropertyDescriptor;
@@ -91,7 +97,8 @@ async function twice(options: { global?: boolean; login?: NestOptions<string>; c
   }
   Controller()(Routes);
   if (controller !== undefined) RateLimit(controller)(Routes);
-  const one = { kind: "token bucket", rate: 1, period: MINUTE } as const;
+  if (guarded) UseGuards(RateLimitGuard)(Routes);
+  const one = { kind: "token bucket", rate, period: MINUTE } as const;
   const limiter = defineLimits({ api: one, login: one });
   class App {}
   Module({ imports: [RateLimitModule.forRoot({ limiter, name: "api", ...module })], controllers: [Routes] })(App);
@@ -108,6 +115,15 @@ test("RateLimitModule limits every route, a decorated one by its own limit, and 
   expect(await twice({})).toEqual([
     [200, 429],
     [200, 429],
+    [200, 200],
+  ]);
+});
+
+test("a request takes once where the module is global and RateLimitGuard is on the controller, too", async () => {
+  // A limit that grants two requests would deny the second.
+  expect(await twice({ guarded: true, rate: 2 })).toEqual([
+    [200, 200],
+    [200, 200],
     [200, 200],
   ]);
 });
