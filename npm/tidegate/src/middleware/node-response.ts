@@ -1,4 +1,5 @@
 /** What the middleware of frameworks on `node:http` share: Express, Fastify, Koa, Nest and plain servers. */
+import { headerIn } from "../http/client-ip.ts";
 import type { HeaderTarget } from "../http/fields.ts";
 import { isPromise } from "../limit/realms.ts";
 import { InputError, show } from "../limit/errors.ts";
@@ -55,7 +56,7 @@ export function limitExchange<R>(gate: Gate<R>, exchange: NodeExchange<R>): Mayb
     const target = exchange.target ?? response;
     if (target !== undefined && !isSent) admission.setFields(target);
     if (!admission.blocked) {
-      ended?.((end) => void admission.settle(end));
+      ended?.((end) => void admission.settle(end.aborted && opensWebSocket(incoming) ? OPENED : end));
       return true;
     }
     if (isSent && exchange.throws !== true) {
@@ -80,6 +81,10 @@ interface End {
   readonly status: number;
   readonly aborted: boolean;
 }
+
+/** The response to a request that became a WebSocket is never finished: it closes with the socket. */
+const OPENED: End = { status: 101, aborted: false };
+const opensWebSocket = ({ headers }: Incoming): boolean => headerIn(headers, "upgrade")?.toLowerCase() === "websocket";
 
 /**
  * Calls the listener when the response was sent or its client left, even if that was before. It reads events and not

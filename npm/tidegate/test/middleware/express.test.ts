@@ -1,6 +1,9 @@
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import express5 from "express";
 import express4 from "express4";
+import { Server } from "socket.io";
+import { io } from "socket.io-client";
 import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type ExpressOptions, rateLimit } from "../../src/middleware/express.ts";
@@ -109,3 +112,20 @@ for (const [version, express] of [
     expect(limits.getValue("api", { key: "k" }).value).toBe(100 - 12);
   });
 }
+
+test("a WebSocket that was opened has not failed when it closes: skipFailedRequests gives nothing back", async () => {
+  const limits = defineLimits({ connect: { kind: "token bucket", rate: 2, period: MINUTE } }, { now: () => 0 });
+  const ends: unknown[] = [];
+  const server = createServer();
+  const sockets = new Server(server);
+  const settle: ExpressOptions<"connect">["settle"] = ({ status, aborted }) => void ends.push([status, aborted]);
+  sockets.engine.use(rateLimit(limits, { name: "connect", skipFailedRequests: true }));
+  sockets.engine.use(rateLimit(limits, { name: "connect", key: "seen", settle }));
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const client = io(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { transports: ["websocket"] });
+  await new Promise<void>((connected) => client.once("connect", connected));
+  client.close();
+  await vi.waitFor(() => expect(ends).toEqual([[101, false]]));
+  expect(limits.getValue("connect", { key: "127.0.0.1" }).value).toBe(1);
+  sockets.close();
+});
