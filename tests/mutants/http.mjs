@@ -232,8 +232,10 @@ export const HTTP = [
   one("middleware/request-decision.ts", "(binding, decided, decisions)", "(binding, binding, decisions)", GATE),
   one("middleware/request-decision.ts", "b.remaining < a.remaining ? b : a", "a", GATE, EXPRESS),
   // Each framework.
-  one("middleware/node-response.ts", "end.aborted && opensWebSocket(incoming) ? OPENED : end", "end", EXPRESS),
-  one("middleware/node-response.ts", "response.socket === null", "false", NODE),
+  one("middleware/node-response.ts", "aborted && isOpened()", "false", EXPRESS),
+  one("middleware/node-response.ts", "req?.upgrade === true && response", "response", EXPRESS),
+  one("middleware/node-response.ts", " && socket?.bytesWritten !== written", "", EXPRESS),
+  one("middleware/node-response.ts", "(socket === null)", "(false)", NODE),
   one("middleware/node-response.ts", '"close", () => ended(true)', '"close", () => ended(false)', EXPRESS, NODE),
   one("middleware/node-response.ts", '  response.once("finish", () =>', "  (() => () =>", FASTIFY, NODE),
   one(

@@ -1,5 +1,4 @@
 /** What the middleware of frameworks on `node:http` share: Express, Fastify, Koa, Nest and plain servers. */
-import { headerIn } from "../http/client-ip.ts";
 import type { HeaderTarget } from "../http/fields.ts";
 import { isPromise } from "../limit/realms.ts";
 import { InputError, show } from "../limit/errors.ts";
@@ -21,8 +20,8 @@ export interface NodeResponse {
   /** HTTP/2. */
   readonly stream?: object;
   /** `null` while the response waits behind another of its connection (pipelining). */
-  readonly socket?: object | null;
-  readonly req?: { readonly socket?: object | null };
+  readonly socket?: { readonly bytesWritten?: number } | null;
+  readonly req?: { readonly socket?: object | null; readonly upgrade?: boolean };
 }
 
 /** Where a framework on `node:http` keeps the parts of a request. */
@@ -56,7 +55,7 @@ export function limitExchange<R>(gate: Gate<R>, exchange: NodeExchange<R>): Mayb
     const target = exchange.target ?? response;
     if (target !== undefined && !isSent) admission.setFields(target);
     if (!admission.blocked) {
-      ended?.((end) => void admission.settle(end.aborted && opensWebSocket(incoming) ? OPENED : end));
+      ended?.((end) => void admission.settle(end));
       return true;
     }
     if (isSent && exchange.throws !== true) {
@@ -82,10 +81,6 @@ interface End {
   readonly aborted: boolean;
 }
 
-/** The response to a request that became a WebSocket is never finished: it closes with the socket. */
-const OPENED: End = { status: 101, aborted: false };
-const opensWebSocket = ({ headers }: Incoming): boolean => headerIn(headers, "upgrade")?.toLowerCase() === "websocket";
-
 /**
  * Calls the listener when the response was sent or its client left, even if that was before. It reads events and not
  * `writableFinished`: the responses of tests (`app.inject`) and of AWS Lambda never set it, or never close.
@@ -94,9 +89,15 @@ export function ending(response: NodeResponse): (listener: (end: End) => void) =
   let end: End | undefined;
   let listener: ((end: End) => void) | undefined;
   let forget: (() => void) | undefined;
+  const { socket, req } = response;
+  const written = socket?.bytesWritten;
+  // The response to a request that became a WebSocket is never finished. Its handshake, which is no response of Node.js's, was
+  // written; otherwise a client could leave before the response, and count as one that opened a WebSocket.
+  const isOpened = (): boolean =>
+    req?.upgrade === true && response.headersSent !== true && socket?.bytesWritten !== written;
   const ended = (aborted: boolean): void => {
     if (end !== undefined) return;
-    end = { status: response.statusCode, aborted };
+    end = aborted && isOpened() ? { status: 101, aborted: false } : { status: response.statusCode, aborted };
     forget?.();
     listener?.(end);
   };
@@ -104,7 +105,7 @@ export function ending(response: NodeResponse): (listener: (end: End) => void) =
   response.once("finish", () => ended(response.stream !== undefined && !response.writableEnded));
   response.once("close", () => ended(true));
   // Node.js emits neither for one that still waits behind another when the client leaves.
-  if (response.socket === null) forget = whenClosed(response.req?.socket, () => ended(true));
+  if (socket === null) forget = whenClosed(req?.socket, () => ended(true));
   return (added) => {
     if (end === undefined) listener = added;
     else added(end);

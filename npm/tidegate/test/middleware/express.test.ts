@@ -1,5 +1,5 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, ServerResponse } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import express5 from "express";
 import express4 from "express4";
 import { Server } from "socket.io";
@@ -129,3 +129,40 @@ test("a WebSocket that was opened has not failed when it closes: skipFailedReque
   expect(limits.getValue("connect", { key: "127.0.0.1" }).value).toBe(1);
   sockets.close();
 });
+
+test.each(["is a request like any other", "is routed as an upgrade"])(
+  "a client that asks for a WebSocket and leaves before the response has aborted, where that %s",
+  async (how) => {
+    const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { now: () => 0 });
+    const ends: unknown[] = [];
+    const app = express5();
+    const settle: ExpressOptions<"login">["settle"] = ({ status, aborted }) => void ends.push([status, aborted]);
+    const key = "ada";
+    app.use(rateLimit(limits, { name: "login", key, skipSuccessfulRequests: true }));
+    app.use(rateLimit(limits, { name: "login", key: "seen", settle }));
+    // A handler that has not answered yet.
+    const reached = new Promise<void>((begun) => {
+      app.use((_request, response) => {
+        if (how === "is a request like any other") response.writeProcessing();
+        begun();
+      });
+    });
+    const server = createServer(app);
+    if (how === "is routed as an upgrade") {
+      server.on("upgrade", (request, socket) => {
+        const response = new ServerResponse(request);
+        response.assignSocket(socket as Socket);
+        socket.resume().once("end", () => socket.destroy());
+        app(request, response);
+      });
+    }
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    client.write("GET /login HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    await reached;
+    client.destroy();
+    await vi.waitFor(() => expect(ends).toEqual([[200, true]]));
+    expect(limits.getValue("login", { key }).value).toBe(4);
+    server.close();
+  },
+);
