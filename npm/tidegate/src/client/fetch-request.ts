@@ -42,9 +42,10 @@ function isOf(name: string, value: unknown): boolean {
   return typeof found === "function" && value instanceof found;
 }
 
-/** A stream can be read once; any other body is read anew each time. */
+/** A stream can be read once; any other body is read anew each time. A form of the package form-data is a stream. */
 function isReplayable(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === "string") return true;
+  if (typeof (body as { pipe?: unknown }).pipe === "function") return false;
   // By name: jsdom and other realms have their own classes. By class: those of React Native and happy-dom have no name.
   return ArrayBuffer.isView(body) || REPLAYABLE.some((name) => tagOf(body) === `[object ${name}]` || isOf(name, body));
 }

@@ -41,7 +41,7 @@ const RETRY_PRIORITY = 9;
 /** ms of the first wait if the server sets none; each further one is twice as long. */
 const FIRST_WAIT = 1000;
 /** Jest's jsdom has no `fetch`. */
-const FETCH: Check = { ...FUNCTION, expects: "given if the host has none" };
+const FETCH: Check = { ...FUNCTION, expects: "given if the host has none but this one" };
 
 /**
  * A `fetch` that waits for its own tokens, reads the limits that servers report, and slows down before they deny it.
@@ -81,8 +81,11 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   // Spreads the retries of different clients; React Native has no `crypto`.
   const identity = String(Math.random());
 
-  // The global is looked up for each request, so that a replacement takes effect.
-  const hostFetch = (): NonNullable<FetchOptions["fetch"]> => check("fetch", ownFetch ?? globalThis.fetch, FETCH);
+  // The global is looked up for each request, so that a replacement takes effect. If it is this one, a request would wait for itself.
+  const hostFetch = (): NonNullable<FetchOptions["fetch"]> => {
+    const { fetch } = globalThis;
+    return check("fetch", ownFetch ?? (fetch === limited ? undefined : fetch), FETCH) as typeof fetch;
+  };
 
   /** Whose request it is, its tokens, and how often it may be sent again. */
   function settingsOf(init: Init | undefined, facts: Facts): { key: string; count: number; retries: number } {
@@ -162,11 +165,12 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     return --flight.callers === 0 ? response : response.clone();
   }
 
-  return queues.shownBy(async (input: Input, init?: Init): Promise<Response> => {
+  const limited: LimitedFetch = queues.shownBy(async (input: Input, init?: Init): Promise<Response> => {
     const facts = factsOf(input, init);
     const shares = share && facts.method === "GET" && facts.signal === undefined && hasOnlyKnown(init);
     return shares ? sharing(input, init, facts) : send(input, init, facts);
   });
+  return limited;
 }
 
 /** By shape: a `fetch` of another package has its own class, and one of a test may return nothing. */

@@ -95,3 +95,13 @@ test("a body of a class without a name of its own, as FormData of React Native a
   await clock.pass(60 * SECOND);
   expect([(await answered).status, sent]).toEqual([200, 2]);
 });
+
+test("a form of the package form-data, which is a stream named FormData, is sent once", async () => {
+  const clock = fakeClock(START);
+  const body = Object.assign(Readable.from(["a form"]), { [Symbol.toStringTag]: "FormData" });
+  let sent = 0;
+  const fetch = createFetch({ clock, fetch: async () => (++sent === 1 ? like(null) : new Response("ok")) });
+  const answered = fetch(URL_, { method: "PUT", body: body as never });
+  await clock.pass(60 * SECOND);
+  expect([(await answered).status, sent]).toEqual([429, 1]);
+});

@@ -1,11 +1,12 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { createFetch, type FetchOptions, readRateLimit } from "../../src/client/index.ts";
 import { SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
 const START = 1_772_366_400_000;
 const URL_ = "https://api.example.com/things";
+afterEach(() => void vi.unstubAllGlobals());
 
 /** A server whose first response has these fields, and whose later ones have none. */
 function serving(status: number, fields: Record<string, string>, options: FetchOptions = {}) {
@@ -145,4 +146,21 @@ describe("a mistake", () => {
       expect([(await first).status, (await second).status, times]).toEqual([200, 200, [0, 1000]]);
     },
   );
+});
+
+test("where the host has no fetch, as in Jest's jsdom, an error names the option, and no token is taken", async () => {
+  vi.stubGlobal("fetch", undefined);
+  const fetch = createFetch({ limit: { kind: "token bucket", rate: 1, period: SECOND }, clock: fakeClock(START) });
+  await expect(fetch(URL_)).rejects.toThrow("`fetch` must be given if the host has none but this one; got undefined");
+  vi.stubGlobal("fetch", async () => new Response("ok"));
+  expect((await fetch(URL_)).status).toBe(200);
+});
+
+test("if it replaces the host's fetch, it sends with the one that it is given; without one it rejects, and does not wait for itself", async () => {
+  const given = createFetch({ fetch: async () => new Response("ok") });
+  vi.stubGlobal("fetch", given);
+  expect((await given(URL_)).status).toBe(200);
+  const alone = createFetch();
+  vi.stubGlobal("fetch", alone);
+  await expect(alone(URL_)).rejects.toThrow("`fetch` must be given if the host has none but this one; got undefined");
 });

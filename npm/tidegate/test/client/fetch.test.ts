@@ -387,11 +387,3 @@ test.each([
 ])("throws immediately for an invalid option: %j", (options, message) => {
   expect(() => createFetch(options as never)).toThrow(message);
 });
-
-test("where the host has no fetch, as in Jest's jsdom, an error names the option, and no token is taken", async () => {
-  vi.stubGlobal("fetch", undefined);
-  const fetch = createFetch({ limit: { kind: "token bucket", rate: 1, period: SECOND }, clock: fakeClock(START) });
-  await expect(fetch(URL_)).rejects.toThrow("`fetch` must be given if the host has none; got undefined");
-  vi.stubGlobal("fetch", async () => new Response("ok"));
-  expect((await fetch(URL_)).status).toBe(200);
-});

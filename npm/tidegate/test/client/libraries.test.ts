@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { Octokit } from "@octokit/core";
 import axios from "axios";
 import ky from "ky";
+import { fetch as undiciFetch } from "undici";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createFetch, type LimitedFetch } from "../../src/client/index.ts";
 
@@ -39,4 +40,17 @@ describe("a library that is given a fetch gets the retried response", () => {
     expect(await get(fetch, `/${name}`)).toBe(200);
     expect(retried).toEqual([429]);
   });
+});
+
+test.each<[string, () => typeof globalThis.fetch]>([
+  ["undici's", () => undiciFetch as unknown as typeof fetch],
+  ["the host's, which it replaces,", () => fetch],
+])("%s fetch sends, and the response is the retried one", async (name, own) => {
+  const host = globalThis.fetch;
+  globalThis.fetch = createFetch({ fetch: own(), jitter: 0 });
+  try {
+    expect((await fetch(`${origin}/${encodeURIComponent(name)}`)).status).toBe(200);
+  } finally {
+    globalThis.fetch = host;
+  }
 });
