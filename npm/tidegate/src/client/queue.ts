@@ -77,10 +77,16 @@ export class Queue<Parts extends QueueParts = QueueParts> {
   readonly #reserve: Reserve | undefined;
   readonly #alarm: Alarm;
   readonly #signals: Signals<QueuedCall> = new Signals((calls, reason) => this.#giveUp(calls, reason));
-  readonly #pump: () => void = () => this.pump();
+  /** Runs the calls that are due, and sets the timer for the next one. */
+  readonly #pump = (): void => {
+    // A call that is released here runs later, so nothing calls back meanwhile.
+    while (this.#runFirst());
+    if (!this.isIdle) return;
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
+  };
   #running = 0;
   #closed = false;
-  #whenIdle: (() => void)[] = [];
+  readonly #whenIdle: (() => void)[] = [];
 
   constructor(parts: Parts) {
     this.parts = parts;
@@ -159,7 +165,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenIdle.push(resolve);
-      this.pump();
+      this.#pump();
     });
   }
 
@@ -167,16 +173,6 @@ export class Queue<Parts extends QueueParts = QueueParts> {
   drain(): Promise<void> {
     this.#closed = true;
     return this.idle();
-  }
-
-  /** Runs the calls that are due, and sets the timer for the next one. */
-  pump(): void {
-    // A call that is released here runs later, so nothing calls back meanwhile.
-    while (this.#runFirst());
-    if (!this.isIdle) return;
-    const resolvers = this.#whenIdle;
-    this.#whenIdle = [];
-    for (const resolve of resolvers) resolve();
   }
 
   #runFirst(): boolean {
@@ -188,7 +184,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
     }
     const now = clock.now();
     const due = this.#reserve === undefined ? now : this.#reserve.due(first.count, now);
-    // Its tokens are still being reserved: the decision calls `pump` again.
+    // Its tokens are still being reserved: the decision calls `#pump` again.
     if (due === undefined) return false;
     const at = Math.max(due, pace?.at(now) ?? now);
     if (at > now) {
@@ -210,7 +206,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
     const done = (): void => {
       this.#running--;
       semaphore?.release();
-      this.pump();
+      this.#pump();
     };
     first.start().then(done, done);
     return true;
@@ -233,7 +229,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
     }
     // If a call was given up while its tokens were being reserved, they can be returned only now.
     this.#reserve?.giveBack();
-    this.pump();
+    this.#pump();
   }
 
   /**
@@ -265,7 +261,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
 
   #giveUp(calls: Iterable<QueuedCall>, reason: unknown): void {
     this.#drop(calls, reason);
-    this.pump();
+    this.#pump();
   }
 
   /** Rejects calls that have not run; their tokens serve later calls. */

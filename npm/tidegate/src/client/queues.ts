@@ -8,6 +8,7 @@ const KEPT = 1000;
 export class Queues<Parts extends QueueParts = QueueParts> {
   readonly #make: (key: string | undefined) => Parts;
   readonly #queues: Map<string | undefined, Queue<Parts>> = new Map();
+  #next: MapIterator<[string | undefined, Queue<Parts>]> = this.#queues.entries();
   #closed = false;
 
   constructor(make: (key: string | undefined) => Parts) {
@@ -53,16 +54,15 @@ export class Queues<Parts extends QueueParts = QueueParts> {
     return this.#idle();
   }
 
-  /** Drops the oldest idle queues, a few per call. */
+  /** Drops idle queues, in the order in which they were made; each call looks at a few. */
   #evict(): void {
     if (this.#queues.size < KEPT) return;
     let visited = 0;
-    for (const [key, queue] of this.#queues) {
-      this.#queues.delete(key);
-      // As the newest: else all visits would be to the same queues, if these have calls that do not end.
-      if (!queue.isIdle) this.#queues.set(key, queue);
+    for (const [key, queue] of this.#next) {
+      if (queue.isIdle) this.#queues.delete(key);
       if (++visited === 10) return;
     }
+    this.#next = this.#queues.entries();
   }
 
   #sum(of: "queued" | "running"): number {

@@ -15,6 +15,8 @@ export class Semaphore {
   #held = 0;
   /** Callbacks in order: each is called once, when a place is free. */
   readonly #waiting: Set<() => void> = new Set();
+  /** The next ones. A new iterator would pass over all that were called before it. */
+  #next: SetIterator<() => void> = this.#waiting.values();
 
   constructor(places: number) {
     this.places = check("places", places, PLACES);
@@ -67,11 +69,12 @@ export class Semaphore {
   release(): void {
     if (this.#held > 0) this.#held--;
     // A queue that has become empty does not take the place; the next one may.
-    for (const waiting of this.#waiting) {
-      if (this.#held >= this.places) return;
+    for (const waiting of this.#next) {
       this.#waiting.delete(waiting);
       waiting();
+      if (this.#held >= this.places) return;
     }
+    this.#next = this.#waiting.values();
   }
 
   /** Calls back once, when there may be a place. */

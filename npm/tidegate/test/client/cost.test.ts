@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { throttle } from "../../src/client/index.ts";
+import { semaphore, throttle } from "../../src/client/index.ts";
 import { Queues } from "../../src/client/queues.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { Evaluator } from "../../src/limit/evaluator.ts";
@@ -118,3 +118,34 @@ test.each([0, 100])(
     for (let i = 0; i < hanging; i++) expect(queues.get(`hangs ${i}`).running).toBe(1);
   },
 );
+
+/** How often `work` iterates over a collection from its start, which passes over all that was deleted there. */
+async function iterationsOf(collection: "Set" | "Map", work: () => unknown): Promise<number> {
+  const { prototype } = globalThis[collection] as typeof Set;
+  const spies = ([Symbol.iterator, "entries", "values"] as const).map((name) => vi.spyOn(prototype, name));
+  await work();
+  const found = spies.reduce((sum, { mock }) => sum + mock.calls.length, 0);
+  for (const spy of spies) spy.mockRestore();
+  return found;
+}
+
+test("a semaphore's release costs the same however many waited before", async () => {
+  const one = semaphore(1);
+  let order = "";
+  const waits = Array.from({ length: 1000 }, async (_, i) => {
+    const release = await one.acquire();
+    order += `${i} `;
+    release();
+  });
+  expect(await iterationsOf("Set", () => Promise.all(waits))).toBeLessThan(100);
+  expect(order).toBe(waits.map((_, i) => `${i} `).join(""));
+});
+
+test("a call of a new key costs the same however many keys have calls that run", async () => {
+  const queues = new Queues(() => ({ clock: fakeClock(START), maxQueued: 1 }));
+  const call = { count: 1, priority: 5, notAfter: Infinity };
+  const make = () => {
+    for (let i = 0; i < 5000; i++) void queues.get(`hangs ${i}`).run(call, () => new Promise(() => undefined));
+  };
+  expect(await iterationsOf("Map", make)).toBeLessThan(100);
+});
