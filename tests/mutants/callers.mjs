@@ -317,6 +317,7 @@ export const CALLERS = [
     "if (!service.accepting())",
     "if (false)",
   ),
+  served("server", "lifecycle.test.ts::ends a connection with its answer only")("server.listening", "!stopping"),
   served("forward-auth", "lifecycle.test.ts::no request is logged")('path.replace(/\\?.*/s, "")', "path"),
   served("forward-auth", "stores.test.ts::a proxy is answered 503")("status === 503 ? 503 : 403", "403"),
   // Defects that were there once, found by the simulation: a failing key opens the breaker for healthy ones, calls whose

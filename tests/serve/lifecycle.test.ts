@@ -187,6 +187,36 @@ describe("SIGTERM", () => {
       sockets.map(async (socket) => String((await once(socket, "data"))[0]).slice(0, 15)),
     );
     expect(heads).toEqual(sockets.map(() => "HTTP/1.1 200 OK"));
+    for (const socket of sockets) socket.destroy();
+    expect(await exited).toBe(0);
+  });
+
+  test("ends a connection with its answer only once no other is accepted: its client would open one, which would be reset", async () => {
+    await using service = await serving(POLICIES, ["--shutdown-timeout", "10m"]);
+    const port = Number(new URL(service.url).port);
+    service.running.signal("SIGSTOP");
+    // It accepts one of these in each turn, which lasts for many answers to the first.
+    const waiting = await Promise.all(
+      Array.from({ length: 400 }, async () => {
+        const socket = connect(port, "127.0.0.1");
+        await once(socket, "connect");
+        return socket.on("error", () => {});
+      }),
+    );
+    const exited = service.end();
+    service.running.signal("SIGCONT");
+    const [kept] = waiting as [Socket];
+    let answer = "";
+    while (!/connection: close/i.test(answer)) {
+      kept.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+      answer = String((await once(kept, "data"))[0]);
+    }
+    const another = connect(port, "127.0.0.1");
+    const outcome = new Promise((resolve) => {
+      another.on("connect", resolve).on("error", ({ code }: NodeJS.ErrnoException) => resolve(code));
+    });
+    expect(await outcome).toBe("ECONNREFUSED");
+    for (const socket of waiting) socket.destroy();
     expect(await exited).toBe(0);
   });
 

@@ -165,7 +165,9 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
     const connectionError = (): unknown => unconnected;
     const parts = { store: opened.store, onStoreError, timeout, log, makeConsole, observer, reloaded, connectionError };
     const file = new PolicyFile(settings.policies, parts);
-    const server = serverOf(appOf({ ...settings, file, metrics, log, accepting: () => !stopping }), settings);
+    // Until the listener ends: a client whose connection ended before would open another, which the end resets.
+    const accepting = (): boolean => server.listening;
+    const server: Server = serverOf(appOf({ ...settings, file, metrics, log, accepting }), settings);
     const { port } = await listen(server, settings);
     const connections = connectionsTo(port);
     const grpc = await grpcIn(settings, file, log).catch((error) => {
