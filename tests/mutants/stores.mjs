@@ -200,6 +200,10 @@ export const STORES = [
 
   table("++writes % SWEEP_EVERY === 0", "false"),
   table("written: false, dropIn: SLACK", "written: true, dropIn: SLACK"),
+  of("redis/clients.ts", "tests/stores/redis/outages.test.ts::an error of ioredis on a connection that the server")(
+    " || why === past",
+    "",
+  ),
   table("if (!statements.isMissing(error)) throw explained(error);", "throw error;"),
   of("table.ts", ...server("mysql/faults"))("statements.write(rows, first)", "statements.write(rows, _)"),
   mysql("} < ? AND (state", "} > 0 * ? AND (state"),

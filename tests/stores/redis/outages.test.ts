@@ -184,6 +184,22 @@ test("an error of ioredis on a connection that works does not have one of the ti
   expect(String(cause)).not.toContain("ECONNREFUSED");
 });
 
+test("an error of ioredis on a connection that the server closes does not have one of an outage before it", async () => {
+  const port = await freePort();
+  const client = new Redis({ host: "127.0.0.1", port, retryStrategy: () => 20 });
+  onTestFinished(() => client.disconnect());
+  await new Promise((resolve) => client.on("error", resolve));
+  await using server = await RedisServer.startOn(port);
+  while (client.status !== "ready") await sleep(20);
+  const admin = server.client();
+  onTestFinished(() => admin.disconnect());
+  await admin.call("CLIENT", "PAUSE", PATIENCE, "WRITE");
+  const call = defineLimits(limits, { store: redis(client), log: false, timeout: PATIENCE }).limit("api");
+  while (!/^blocked_clients:1\b/m.test(await admin.info("clients"))) await sleep(20);
+  await admin.call("CLIENT", "KILL", "TYPE", "normal");
+  expect(String((await call).cause)).toMatch(/Command aborted due to connection close$/);
+});
+
 test.each([
   ["a client", () => createClient()],
   ["a client of version 4", () => createClient4()],

@@ -182,8 +182,11 @@ function ioredis(client: Ioredis, server: Server): Link {
     connecting: starting ? firstOf(client, ["ready", "close", "end"]) : undefined,
     run: (whole, script, keys, args) => {
       const name = whole ? "evalBuffer" : "evalshaBuffer";
+      // An error from before a connection that is ready explains no failure of it.
+      const past = client.status === "ready" ? client.connector?.firstError : undefined;
       return once[name](script, keys.length, keys, args).catch((error: unknown) => {
-        throw explained(error, client.status === "ready" ? undefined : client.connector?.firstError);
+        const why = client.connector?.firstError;
+        throw explained(error, client.status === "ready" || why === past ? undefined : why);
       });
     },
   };
