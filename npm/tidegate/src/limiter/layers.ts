@@ -1,5 +1,5 @@
 /** Where a limiter puts a store that can fail behind its layers: resilience.ts, then lease/leases.ts. */
-import type { AsyncStore, Shortcuts, Store } from "../stores/contract.ts";
+import type { Shortcuts, Store } from "../stores/contract.ts";
 import { Leases } from "./lease/leases.ts";
 import { checkLease } from "./lease/options.ts";
 import { ResilientStore, type Settings } from "./resilience.ts";
@@ -18,9 +18,9 @@ export interface Layered {
 export function layers(store: Store, settings: Settings, time: () => number | undefined): Layered {
   if (store.sync) return { store: resilientSync(store, settings) };
   const layered = new ResilientStore(store, settings);
-  const { lease, during = () => {} }: AsyncStore = store;
-  const leaseSettings = checkLease(lease);
+  const leaseSettings = checkLease(store.lease);
   if (leaseSettings === undefined) return { store: layered };
+  const during = (work: Promise<unknown>): void => store.during?.(work);
   const leases = new Leases({ resilient: layered, settings: leaseSettings, time, during });
   return { store: leases, leases };
 }

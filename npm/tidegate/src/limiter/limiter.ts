@@ -69,8 +69,7 @@ function define(name: string, config: Config): Limit {
 /** Returns a grant; throws the error of a denial, which is the store's own if it has one. */
 export function grantedOrThrow(store: Store, name: string, decision: Decision): Decision {
   if (decision.ok) return decision;
-  const { denied = (...of) => new RateLimitError(...of) } = store as Partial<AsyncStore>;
-  throw denied(name, decision);
+  throw (store as Partial<AsyncStore>).denied?.(name, decision) ?? new RateLimitError(name, decision);
 }
 
 /**
