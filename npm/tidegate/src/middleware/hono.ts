@@ -63,7 +63,13 @@ export function rateLimit<N extends string, E extends Env = any>(
       return withFields(admission, denied === undefined ? refusal(denial) : await denied(context, denial), "denied");
     }
     const settle = settling(admission);
-    await next();
+    try {
+      await next();
+    } catch (error) {
+      // `app.onError` gets no value that is not an `Error`: the host answers with a 500.
+      settle(500, error);
+      throw error;
+    }
     const { res } = context;
     const response = withFields(admission, res, "handler");
     if (response !== res) {

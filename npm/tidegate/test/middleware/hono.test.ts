@@ -203,6 +203,24 @@ test("settle gets the error that a handler threw, and Workers wait for the settl
   expect([kept.length, ends]).toEqual([1, [[500, failure]]]);
 });
 
+test("settle gets what a handler threw that is no Error, which Hono passes to no error handler", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } });
+  const ends: unknown[] = [];
+  const settle: HonoOptions<"api">["settle"] = ({ status, error }) => {
+    ends.push([status, error]);
+    return 0;
+  };
+  const app = new Hono();
+  app.use(rateLimit(limits, { name: "api", key: "k", settle }));
+  app.onError((_, context) => context.text("it failed", 500));
+  app.get("/", () => {
+    throw "a text";
+  });
+  await expect(app.request("/")).rejects.toBe("a text");
+  await vi.waitFor(() => expect(limits.getValue("api", { key: "k" }).value).toBe(5));
+  expect(ends).toEqual([[500, "a text"]]);
+});
+
 test.each<[string, object]>([
   ["Express", { headers: {}, socket: {}, res: {} }],
   ["Koa", { req: { headers: {}, socket: {} }, res: {} }],
