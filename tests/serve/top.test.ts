@@ -87,16 +87,23 @@ async function lists(service: Served, url: string): Promise<void> {
   ]);
 }
 
-test("redis: the keys of a service, by ioredis and by redis", async () => {
+test("redis: lists the keys of a service by ioredis, and by redis 5 and 4", async () => {
   await using redis = await RedisServer.start();
   const url = redis.url;
   await using service = await serving(POLICIES, ["--store", url, ...PATIENT]);
   await lists(service, url);
-  const project = join(service.folder, "project");
-  mkdirSync(join(project, "node_modules"), { recursive: true });
-  symlinkSync(join(root, "node_modules/redis"), join(project, "node_modules/redis"));
-  const { code, out } = await tidegate(["top", "--json", "--store", url, "--policy", service.policies], project);
-  expect([code, JSON.parse(out)]).toMatchObject([0, { keys: 5, denied: 3 }]);
+  const on = ["--store", url, "--policy", service.policies];
+  const keysOf = ({ rows }: { rows: readonly { key?: string }[] }) => rows.map(({ key }) => key);
+  const keys = keysOf(await listed(...on));
+  for (const client of ["redis", "redis-4"]) {
+    const project = join(service.folder, client);
+    mkdirSync(join(project, "node_modules"), { recursive: true });
+    symlinkSync(join(root, "node_modules", client), join(project, "node_modules/redis"));
+    const { code, out, err } = await tidegate(["top", "--json", ...on], project);
+    expect([code, err], client).toEqual([0, expect.stringContaining("plans has tiers")]);
+    const list = JSON.parse(out);
+    expect([list.keys, list.denied, keysOf(list)], client).toEqual([5, 3, keys]);
+  }
 });
 
 test("redis: thousands of keys, any characters, another prefix, and what is no state", async () => {

@@ -1,5 +1,5 @@
 /** The keys that a store holds, page by page. Keys without calls, and those that are full again, are not stored. */
-import { decode, decodeText, NotAState } from "../limit/codec.ts";
+import { decodeText, NotAState } from "../limit/codec.ts";
 import type { State } from "../limit/decision.ts";
 import { databaseOf, type PostgresClient, statement } from "../stores/postgres/client.ts";
 import { quoted } from "../stores/postgres/migration.ts";
@@ -16,7 +16,10 @@ interface StoredKey {
 
 export type Pages = AsyncIterable<readonly StoredKey[]>;
 
-/** One step of `SCAN`: the cursor, then each key and what it holds. A key of another size is another program's. */
+/**
+ * One step of `SCAN`: the cursor, then each key and its state as text, since node-redis 4 reads no bytes. What has another
+ * size is another program's.
+ */
 const SCAN = `
 local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', 1000)
 local reply = { found[1] }
@@ -24,15 +27,15 @@ for _, key in ipairs(found[2]) do
   local state = redis.pcall('GET', key)
   if type(state) == 'string' and #state == 16 then
     reply[#reply + 1] = key
-    reply[#reply + 1] = state
+    reply[#reply + 1] = string.format('%.17g %.17g', struct.unpack('<dd', state))
   end
 end
 return reply`;
 
-/** The state; `undefined` if the bytes are none, which a call on the key reports. */
-function stateIn(bytes: Uint8Array): State | undefined {
+/** The state; `undefined` if the numbers are none, which a call on the key reports. */
+function stateIn(text: string): State | undefined {
   try {
-    return decode(bytes);
+    return decodeText(text);
   } catch (error) {
     if (error instanceof NotAState) return undefined;
     throw error;
@@ -46,15 +49,13 @@ export async function* redisKeys(client: RedisLike, prefix = "tidegate:"): Pages
   const pattern = `${whole.replace(/[\\*?[\]^-]/g, "\\$&")}*`;
   let cursor = "0";
   do {
-    const [next, ...found] = await inTime(
-      "page of keys",
-      run(true, SCAN, [], [cursor, pattern]) as Promise<Uint8Array[]>,
-    );
-    cursor = new TextDecoder().decode(next);
+    const reply = (await inTime("page of keys", run(true, SCAN, [], [cursor, pattern]))) as (string | Uint8Array)[];
+    const [next, ...found] = reply.map((part) => (typeof part === "string" ? part : new TextDecoder().decode(part)));
+    cursor = next as string;
     const page: StoredKey[] = [];
     for (let i = 0; i < found.length; i += 2) {
-      const identity = nameAndKeyOf(whole, new TextDecoder().decode(found[i]));
-      const state = stateIn(found[i + 1] as Uint8Array);
+      const identity = nameAndKeyOf(whole, found[i] as string);
+      const state = stateIn(found[i + 1] as string);
       if (identity !== undefined && state !== undefined) page.push({ ...identity, state });
     }
     yield page;
