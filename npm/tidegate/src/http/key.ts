@@ -13,6 +13,8 @@ const HASHED = "sha256:";
  * ```ts
  * limits.limit("api", { key: boundedKey(session.user) });
  * ```
+ *
+ * Throws an `InputError` if the key is not a string.
  */
 export function boundedKey(key: string): string {
   if (typeof key !== "string") throw new InputError("key", "a string", key);

@@ -36,7 +36,8 @@ function denialStatus(denying: readonly Decision[], options: { never?: 400 | 413
 /**
  * The response's status: 200 if all is granted (also reserved), 429 if it is denied for now, 503 if it is denied
  * because the store failed, 400 if no wait helps, because the count exceeds what the limit ever grants. Clients retry a
- * 429, and some (ky) a 413; pass `never: 413` if the count is the size of the content.
+ * 429, and some (ky) a 413; pass `never: 413` if the count is the size of the content. Throws an `InputError` if an
+ * argument is wrong.
  *
  * ```ts
  * response.writeHead(statusOf(decision), rateLimitHeaders(decision));
@@ -55,7 +56,8 @@ export function statusOf(decided: Decided, options: { never?: 400 | 413 | 422 | 
  * new Response(JSON.stringify(problem(d)), { status: statusOf(d), headers: { "Content-Type": PROBLEM_JSON } });
  * ```
  *
- * Returns `undefined` if nothing was denied. Source: RFC 9457; draft-ietf-httpapi-ratelimit-headers-11, section 5.
+ * Returns `undefined` if nothing was denied. Throws an `InputError` if an argument is wrong. Source: RFC 9457;
+ * draft-ietf-httpapi-ratelimit-headers-11, section 5.
  */
 export function problem(
   decided: Decided,

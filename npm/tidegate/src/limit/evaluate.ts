@@ -51,6 +51,8 @@ export function evaluate(state: State | null, config: Config, options: EvaluateO
 /**
  * What `{ value, ts }` is at `now`: a pure function, such as for a display in a page. `null` is a fresh key. Pass the `config`
  * that `getValue` returned: it has the key's `start`.
+ *
+ * Throws an `InputError` that names field, value and rule.
  */
 export function project(state: State | null, config: Config, now: number): State {
   const limit = evaluatorOf("evaluate", config);

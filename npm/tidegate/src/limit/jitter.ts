@@ -41,7 +41,7 @@ export const MAX_JITTER_MS = 30_000;
  * const at = jitter(decision, { key: userId });
  * ```
  *
- * Returns epoch ms, or `undefined` if the decision has no `retryAt`.
+ * Returns epoch ms, or `undefined` if the decision has no `retryAt`. Throws an `InputError` if an argument is wrong.
  */
 export function jitter(
   decision: { retryAt?: number | undefined; retryAfter?: number | undefined },

@@ -75,7 +75,8 @@ export function grantedOrThrow(store: Store, name: string, decision: Decision): 
 /**
  * Limits by name, on one store. Made by {@link defineLimits}. To write its type, as for `isolatedDeclarations`, use
  * `Limiter<"api", MemoryStore>`, or `Limiter<"api", AsyncStore>` on a store that returns promises. With `Limiter<"api">` calls may
- * return either.
+ * return either. Each method throws an `InputError` if an argument is wrong: synchronously, on a store that returns promises
+ * too.
  */
 export class Limiter<N extends string = string, S extends Store = Store> {
   /** Where state lives. */

@@ -203,6 +203,8 @@ export class MemoryStore implements SyncStore {
  * ```ts
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store: memory({ maxKeys: 50_000 }) });
  * ```
+ *
+ * Throws an `InputError` if an option is wrong.
  */
 export function memory(options: MemoryOptions = {}): MemoryStore {
   return new MemoryStore(options);

@@ -54,8 +54,8 @@ export class TidegateObject extends Base {
   readonly #storage: ObjectStorage;
   /** Calls and pages of the alarm, one after another: the object's input gate alone does not keep them apart. */
   readonly #queue = new KeyedQueue();
-  /** The namespace of this object; `null` if its Worker has no binding to it, `undefined` until it is looked up. */
-  #siblings: ObjectNamespace | null | undefined;
+  /** The namespace of this object; `undefined` until a binding of its Worker to it is found. */
+  #siblings: ObjectNamespace | undefined;
   /** The alarm that is set; `undefined` until it is read. */
   #alarmAt: number | null | undefined;
   /** Steps that wrote. */
@@ -72,7 +72,7 @@ export class TidegateObject extends Base {
     if (objects === undefined) return this.#step(request);
     this.#siblings ??= this.#findSiblings(objects);
     const siblings = this.#siblings;
-    if (siblings === null) return { alone: true };
+    if (siblings === undefined) return { alone: true };
     const send = sender((object, one) => {
       const id = siblings.idFromName(wellFormed(object));
       return String(id) === String(this.ctx.id) ? this.#step(one) : (siblings.get(id) as ObjectStub).handle(one);
@@ -87,7 +87,7 @@ export class TidegateObject extends Base {
   }
 
   /** The binding of this object's Worker to this object's namespace, if there is one: that in which one of these is it. */
-  #findSiblings(objects: readonly string[]): ObjectNamespace | null {
+  #findSiblings(objects: readonly string[]): ObjectNamespace | undefined {
     const own = String(this.ctx.id);
     for (const binding of Object.values(Object(this.env) as Record<string, unknown>)) {
       // A binding of another kind may be a proxy, which has any method.
@@ -95,7 +95,7 @@ export class TidegateObject extends Base {
       const namespace = binding as ObjectNamespace;
       if (objects.some((object) => String(namespace.idFromName(wellFormed(object))) === own)) return namespace;
     }
-    return null;
+    return undefined;
   }
 
   async #step(request: Request): Promise<Reply> {

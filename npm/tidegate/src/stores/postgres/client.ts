@@ -48,8 +48,8 @@ export interface Sent {
 }
 
 /**
- * Sends one statement, made when a connection is free for it; `timeout` is in ms. A `make` that throws sends nothing, and
- * rejects the reply.
+ * Sends one statement, made when a connection is free for it; `timeout` is in ms. If `make` throws, nothing is sent, and the
+ * error is thrown or rejects the reply.
  */
 export type Send = (make: () => Statement, timeout: number) => Sent;
 
