@@ -98,7 +98,11 @@ async function redis(url: string): Promise<Connection<RedisLike>> {
     client.end?.(true);
     throw new UsageError(`redis is older than version 4 in ${process.cwd()}: run npm install redis@latest`);
   }
-  return connected("redis", url, client, () => (client.destroy === undefined ? client.disconnect() : client.destroy()));
+  return connected("redis", url, client, () => {
+    // Versions 4 and 5 throw where the connection has ended.
+    if (client.isOpen !== true) return undefined;
+    return client.destroy === undefined ? client.disconnect() : client.destroy();
+  });
 }
 
 /** ms: what closes the socket, after the error of {@link connected}. `end` does not while the client connects. */

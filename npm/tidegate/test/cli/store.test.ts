@@ -61,7 +61,7 @@ test.each(["redis", "rediss"])(
   },
 );
 
-test("on PostgreSQL a timeout need not be a whole number of ms, as that of a statement is", async () => {
+test("on PostgreSQL a timeout may be a fraction of a ms, which that of a statement may not", async () => {
   const connection = { client: { query: async () => [] }, close: async () => {} };
   const settings = { timeout: 1234.5 };
   const opened = await openStore("postgres://h/db", { ...clients, postgres: async () => connection }, settings);
@@ -119,5 +119,18 @@ test("node-redis 3, which connects by itself, is refused and closed", async () =
   await expect(clients.redis("redis://localhost")).rejects.toThrow("redis is older than version 4 in ");
   expect(createRequire(join(process.cwd(), "package.json"))("redis").ended).toEqual([true]);
 });
+
+test.each(["disconnect", "destroy"])(
+  "a client of node-redis that has ended is not closed again, where %s throws",
+  async (name) => {
+    const client = (connect: string) => `exports.createClient = () => ({
+    isOpen: true, on() {}, async connect() { this.isOpen = false; ${connect} },
+    ${name}() { if (!this.isOpen) throw new Error("The client is closed"); } });`;
+    inProjectWith("redis", client("throw new Error('connection refused')"));
+    await expect(clients.redis("redis://localhost")).rejects.toThrow("failed: connection refused");
+    inProjectWith("redis", client(""));
+    await (await clients.redis("redis://localhost")).close();
+  },
+);
 
 afterEach(() => void vi.useRealTimers());
