@@ -59,12 +59,12 @@ await inRuntime("workerd", (wrangler) => {
     return [wrangler, "dev", "--local", "--ip", "127.0.0.1", "--port", port, "--inspector-port", "0", "--cwd", folder];
   };
 
-  test("worker-durable-object", { timeout }, async () => {
+  test("examples/worker-durable-object limits requests in workerd", { timeout }, async () => {
     const folder = copied("worker-durable-object");
     limited(await request(8, process.execPath, await dev(folder), folder, QUIET));
   });
 
-  test("worker-kv", { timeout }, async () => {
+  test("examples/worker-kv counts requests in workerd", { timeout }, async () => {
     const folder = copied("worker-kv");
     const answers = await request(2, process.execPath, await dev(folder), folder, QUIET);
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
@@ -73,7 +73,7 @@ await inRuntime("workerd", (wrangler) => {
 });
 
 await inRuntime("deno", (deno) => {
-  test("deno", { timeout }, async () => {
+  test("examples/deno limits requests", { timeout }, async () => {
     const folder = copied("deno");
     const may = ["--unstable-kv", "--allow-net", "--allow-env", `--allow-read=${folder}`, `--allow-write=${folder}`];
     const args = ["run", "--no-prompt", "--no-remote", "--node-modules-dir=manual", ...may, "main.js"];
@@ -83,7 +83,7 @@ await inRuntime("deno", (deno) => {
 });
 
 await inRuntime("bun", (bun) => {
-  test("bun", { timeout }, async () => {
+  test("examples/bun limits requests", { timeout }, async () => {
     const folder = copied("bun");
     const env = { BUN_INSTALL_CACHE_DIR: folder, DO_NOT_TRACK: "1" };
     limited(await request(8, bun, ["--no-install", "main.js"], folder, env));
@@ -91,7 +91,7 @@ await inRuntime("bun", (bun) => {
 });
 
 await inRuntime("chromium", (program) => {
-  test("browser", { timeout }, async () => {
+  test("examples/browser takes from one limit in two tabs", { timeout }, async () => {
     const folder = copied("browser");
     const env = { ...process.env, PORT: "0" };
     const running = await start(process.execPath, ["server.mjs"], /(http:\S+)\n/, { cwd: folder, env });

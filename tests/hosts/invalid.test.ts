@@ -42,7 +42,7 @@ function thrown(body: () => unknown): { code?: string; field?: string; message?:
 describe.each(invalid)("$name", ({ config, call = {}, field, error }) => {
   const expected = { code: "TIDEGATE_INPUT", field, message: error };
 
-  test("limits that are defined or called", () => {
+  test("is refused where limits are defined or called", () => {
     const { store, calls } = watched();
     const now = "now" in call ? () => call["now"] as number : () => 1000;
     if (!("count" in call || "now" in call)) {
@@ -71,7 +71,7 @@ describe.each(invalid)("$name", ({ config, call = {}, field, error }) => {
     expect(calls).toEqual([]);
   });
 
-  test("a caller's own state that is evaluated", () => {
+  test("is refused by evaluate and project", () => {
     const options = { now: 1000, ...call } as { now: number };
     expect(thrown(() => evaluate(null, config as Config, options))).toMatchObject(expected);
     if (!("count" in call)) expect(thrown(() => project(null, config as Config, options.now))).toMatchObject(expected);

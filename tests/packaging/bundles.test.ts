@@ -128,7 +128,7 @@ describe("bundled", () => {
     expect(text).not.toMatch(/["'`]node:/);
   });
 
-  test("what needs no engine does not bring it along", async () => {
+  test("entries that need no engine do not include it", async () => {
     const whole = await bundle(PROGRAM, ["browser"]);
     const keys = await bundle('export { clientIp, statusOf, tupleKey } from "tidegate/http";', ["browser"]);
     expect(keys).not.toContain("WebAssembly.Module");
@@ -145,7 +145,7 @@ describe("bundled", () => {
     expect(text).toContain("@nestjs/common");
   });
 
-  test("the size of each entry, for the record", async () => {
+  test("prints the size of each entry", async () => {
     const rows: Record<string, { minified: number; gzip: number }> = {};
     for (const entry of entries(user.manifest())) {
       const text = await bundle(

@@ -12,12 +12,12 @@ const run = (path: string) => output(process.execPath, [path], { cwd: user.folde
 const print = "console.log(globalThis.answers);";
 
 describe("the installed package in Node.js", () => {
-  test("`import` works", () => {
+  test("an ES module decides with what it imports", () => {
     const text = use('import { defineLimits, MINUTE } from "tidegate";') + print;
     expect(run(user.write("with-import.mjs", text))).toBe(ANSWERS);
   });
 
-  test("`require` works", () => {
+  test("a CommonJS module decides with what it requires", () => {
     const text = use('const { defineLimits, MINUTE } = require("tidegate");') + print;
     expect(run(user.write("with-require.cjs", text))).toBe(ANSWERS);
   });

@@ -26,7 +26,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 const BLOCK = 9 * 3_600_000;
 
 describe("rules in shadow mode and with a block", () => {
-  test("POST /v1/decide and /v1/check, for a request", async () => {
+  test("POST /v1/decide and /v1/check decide so for a request", async () => {
     const request = { address: address() };
     const decide = () => service.post("/v1/decide", { request });
     expect((await decide()).body.decisions).toMatchObject([{ ok: true, shadow: { ok: true } }, { ok: true }]);
@@ -46,7 +46,7 @@ describe("rules in shadow mode and with a block", () => {
     expect(Number(blocked.headers.get("retry-after"))).toBeGreaterThanOrEqual(BLOCK / 1000);
   });
 
-  test("POST /v1/decide and /v1/decide-all, by name", async () => {
+  test("POST /v1/decide and /v1/decide-all decide so by name", async () => {
     const key = address();
     const trial = () => service.post("/v1/decide", { name: "trial", key });
     expect((await trial()).body).toMatchObject({ ok: true, shadow: { ok: true } });
@@ -63,7 +63,7 @@ describe("rules in shadow mode and with a block", () => {
     expect((await service.post("/v1/decide", { name: "api", key })).body.retryAfter).toBeGreaterThan(BLOCK / 2);
   });
 
-  test("forward auth", async () => {
+  test("forward auth decides so", async () => {
     const headers = { "x-forwarded-for": address(), "x-forwarded-uri": "/" };
     const auth = () => service.request("/v1/forward-auth", { headers });
     for (let i = 0; i < 2; i++) {
@@ -76,7 +76,7 @@ describe("rules in shadow mode and with a block", () => {
     expect(Number(blocked.headers.get("retry-after"))).toBeGreaterThanOrEqual(BLOCK / 1000);
   });
 
-  test("Envoy's rate limit protocol", async () => {
+  test("Envoy's rate limit protocol decides so", async () => {
     const types = new protobuf.Root().loadSync(`${root}/tests/serve/rls.proto`, { keepCase: true });
     const [Request, Response] = [types.lookupType("RateLimitRequest"), types.lookupType("RateLimitResponse")];
     const client = new Client(`127.0.0.1:${service.log()[0]?.["grpcPort"]}`, credentials.createInsecure());

@@ -94,7 +94,7 @@ async function operates(service: Served, url: string): Promise<void> {
   expect(value).toBeCloseTo(Math.min(before.value + (now - before.now) / 3_600_000, 3), 6);
 }
 
-test("file: the folder of a service", async () => {
+test("file: the commands operate on the folder of a service, and make none that is missing", async () => {
   await using service = await serving(POLICIES, ["--store", "file:./limits", ...PATIENT]);
   await operates(service, `file:${join(service.folder, "limits")}`);
   const missing = join(service.folder, "limts");
@@ -107,7 +107,7 @@ test("file: the folder of a service", async () => {
 });
 
 describe("redis", () => {
-  test("the server of a service; a corrupt key among good ones is an error of its own, and a reset repairs it", async () => {
+  test("the commands operate on the server of a service; a corrupt key is an error of its own, which a reset repairs", async () => {
     await using redis = await RedisServer.start();
     const url = redis.url;
     await using service = await serving(POLICIES, ["--store", url, ...PATIENT]);
@@ -154,7 +154,7 @@ describe("redis", () => {
     expect(timeless(out)).toBe(timeless(shown));
   });
 
-  test("with the project's ioredis or redis; without both it names them", async () => {
+  test("the commands use the project's ioredis or redis, and without both name them", async () => {
     await using redis = await RedisServer.start();
     const on = ["--store", redis.url, "--rate", "1", "--period", "1m"];
     await using service = await serving();
@@ -182,7 +182,7 @@ describe("redis", () => {
   });
 });
 
-test("postgres: the database of a service; a corrupt row among good ones; a password is not printed", async () => {
+test("postgres: the commands operate on the database of a service; a corrupt row is an error of its own, and no password is printed", async () => {
   await using server = await startServer({ fsync: "off" });
   const url = `postgres://postgres:secret@127.0.0.1:${server.port}/postgres`;
   const on = ["--store", url, "--rate", "1", "--period", "1m"];

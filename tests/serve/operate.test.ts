@@ -19,7 +19,7 @@ const capacityOf = async (service: Served): Promise<number> =>
   (await service.post("/v1/check", { name: "api", key: "192.0.2.1", count: 0 })).body.limit;
 
 describe("a reload", () => {
-  test("when the file changes in place: the limits keep their state", async () => {
+  test("follows a file that changes in place, and the limits keep their state", async () => {
     await using service = await serving();
     await service.post("/v1/decide", { name: "api", key: "192.0.2.1", count: 3 });
     writeFileSync(service.policies, JSON.stringify(withCapacity(10)));
@@ -28,14 +28,14 @@ describe("a reload", () => {
     expect([body.limit, body.remaining]).toEqual([10, 0]);
   });
 
-  test("when the file is replaced by another", async () => {
+  test("follows a file that is replaced by another", async () => {
     await using service = await serving();
     replace(service, JSON.stringify(withCapacity(7)));
     await service.logged("policies reloaded");
     expect(await capacityOf(service)).toBe(7);
   });
 
-  test("on SIGHUP; policies with mistakes are logged, and the old ones stay in force", async () => {
+  test("follows SIGHUP; policies with mistakes are logged, and the old ones stay in force", async () => {
     await using service = await serving();
     service.running.child.kill("SIGHUP");
     expect(await service.logged("policies reloaded")).toMatchObject({ reason: "SIGHUP" });
@@ -55,7 +55,7 @@ describe("a reload", () => {
     expect(await capacityOf(service)).toBe(5);
   });
 
-  test("of a file that cannot be looked at: the old policies stay in force, until it can", async () => {
+  test("keeps the old policies in force while the file cannot be read", async () => {
     await using service = await serving();
     const link = join(service.folder, "link");
     symlinkSync("policies.json", link);
@@ -67,7 +67,7 @@ describe("a reload", () => {
     expect(await capacityOf(service)).toBe(5);
   });
 
-  test("of a file that could not be read once, as while it is locked or the process has no file handles left", async () => {
+  test("reads a file again that could not be read once, as while it is locked or the process has no file handles left", async () => {
     // Its first two reads with the new capacity.
     const fails = "if(String(text).includes('\"capacity\":5')&&++reads<3)throw Error('EMFILE')";
     const hook = `import fs from 'node:fs';import{syncBuiltinESMExports}from'node:module';const{readFileSync}=fs;let reads=0;
@@ -91,7 +91,7 @@ describe("a reload", () => {
     expect(service.log().map(({ event }) => event)).toEqual(["started", "policies reloaded", "stopping", "stopped"]);
   });
 
-  test("not on Windows: there SIGHUP is the end of the console, and ends the service", async () => {
+  test("does not follow SIGHUP on Windows, where it ends the console and the service", async () => {
     const windows = "Object.defineProperty(process,'platform',{value:'win32'})";
     await using service = await serving(POLICIES, [], { NODE_OPTIONS: `--import=data:text/javascript,${windows}` });
     service.running.child.kill("SIGHUP");
@@ -99,7 +99,7 @@ describe("a reload", () => {
     expect(service.log().map(({ event }) => event)).toEqual(["started", "stopping", "stopped"]);
   });
 
-  test("another rule of the same name has another key", async () => {
+  test("gives another rule of the same name keys of its own", async () => {
     await using service = await serving();
     const rule = { ...(RULE as PolicyDocument["rules"][number]), limit_keys: ["header:x-a", "header:x-b"] as const };
     replace(service, JSON.stringify({ rules: [rule] }));

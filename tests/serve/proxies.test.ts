@@ -92,7 +92,7 @@ describe.each(PROXIES.map((proxy) => [proxy.program, proxy] as const))("%s", (_,
     expect(site.received.filter((line) => line === "POST /form")).toHaveLength(2);
   });
 
-  test("a large body, which clients such as curl announce with Expect: 100-continue", async () => {
+  test("a request with Expect: 100-continue, as curl sends for a large body, is limited", async () => {
     const post = (from: string) =>
       get(site.port, from, "/large", {
         method: "POST",

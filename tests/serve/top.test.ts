@@ -106,7 +106,7 @@ test("redis: lists the keys of a service by ioredis, and by redis 5 and 4", asyn
   }
 });
 
-test("redis: thousands of keys, any characters, another prefix, and what is no state", async () => {
+test("redis: lists thousands of keys, of any characters and under another prefix, and skips values that are no state", async () => {
   await using redis = await RedisServer.start();
   const url = redis.url;
   const client = new Redis(url);
@@ -153,7 +153,7 @@ test("redis: on a terminal it lists again until Ctrl-C; a server that stops is a
   expect(await program.ended).toBe(1);
 });
 
-test("postgres: the keys of a service, in pages, and none that is full or holds no state", async () => {
+test("postgres: lists the keys of a service in pages, and none that is full or holds no state", async () => {
   await using server = await startServer({ fsync: "off" });
   const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
   await using service = await serving(POLICIES, ["--store", url, "--migrate", ...PATIENT]);

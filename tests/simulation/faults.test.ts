@@ -23,7 +23,7 @@ describe("a failure affects only its own keys", () => {
 });
 
 describe("a call whose deadline has passed", () => {
-  test("takes nothing if it was not sent: PostgreSQL, with its table locked", async () => {
+  test("takes nothing if it was not sent to PostgreSQL, whose table is locked", async () => {
     // Each has its own database, which takes seconds to start.
     const tasks = SEEDS.slice(0, 1).map((seed) => ({ task: "queueing", seed, perSecond: 1_000, locked: 600 }) as const);
     const runs: Queued[] = await simulate(tasks);

@@ -59,7 +59,9 @@ describe("runs", () => {
   });
   afterAll(() => server?.stop());
 
-  test.each(named(runs.filter((block) => !needsRedis(block))))("%s prints what it says", (_, block) => prints(block));
+  test.each(named(runs.filter((block) => !needsRedis(block))))("%s prints what its comments state", (_, block) =>
+    prints(block),
+  );
   describe.skipIf(noRedis)("on redis-server", () => {
     test.each(named(runs.filter(needsRedis)))("%s prints what its comments say", (_, block) => prints(block));
   });

@@ -72,7 +72,7 @@ describe("authorization", () => {
     expect(logged).toHaveBeenCalledWith("tidegate-console: authorize failed", error);
   });
 
-  test("receives the request", async () => {
+  test("authorize receives the request", async () => {
     const seen: (string | null)[] = [];
     const { fetch } = make({ authorize: ({ headers }) => seen.push(headers.get("authorization")) > 0 });
     await fetch(get({ authorization: "Bearer a" }));
@@ -221,7 +221,7 @@ describe("an operation", () => {
     expect(figures).not.toMatch(/"(granted|denied)":\[[^\]]*[1-9]/);
   });
 
-  test("of a limit without keys, and a block's time in ms", async () => {
+  test("blocks a limit without keys, for a time in ms", async () => {
     const { fetch, limits } = make();
     const body = { operation: "block", name: "api", for: 900_000 };
     const { next, now } = await stateOf(await fetch(post(body)));
@@ -229,7 +229,7 @@ describe("an operation", () => {
     expect([limits.check("api").ok, limits.check("api", { key: "ann" }).ok]).toEqual([false, true]);
   });
 
-  test("blocks for a time", async () => {
+  test("blocks a key for a time as text, and reports it to onAction", async () => {
     const actions: unknown[] = [];
     const { fetch, limits } = make({ onAction: ({ request: _, ...action }) => actions.push(action) });
     const { next, now } = await stateOf(await fetch(post({ ...read, operation: "block", for: "15m" })));
@@ -243,7 +243,7 @@ describe("an operation", () => {
     expect([response.status, (await response.json()).error]).toEqual([400, expect.stringMatching(/^`for` must be /)]);
   });
 
-  test("is not made where onAction throws", async () => {
+  test("takes nothing where onAction throws, and responds with 500 without details", async () => {
     const logged = vi.spyOn(console, "error").mockImplementation(() => {});
     const error = new Error("no audit log");
     const { fetch, limits } = make({ onAction: () => Promise.reject(error) });

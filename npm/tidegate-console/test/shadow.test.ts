@@ -34,7 +34,7 @@ describe("the switch for shadow mode", () => {
     ]);
   });
 
-  test("is in the figures, as it is now", async () => {
+  test("the figures have its current state", async () => {
     const { policies, fetch } = switched();
     const switches = async () => (await firstData(await fetch(get(SAME, "?stream"))))[0] as { switches: unknown };
     const both = (api: boolean) => [

@@ -30,7 +30,7 @@ test.each([
   expect(keyOf(shown)).toBe(key);
 });
 
-test("what is no escape is read as it is", () => {
+test("a backslash that begins no escape is read unchanged", () => {
   expect(keyOf("a\\b \\u{110000} \\u{}")).toBe("a\\b \\u{110000} \\u{}");
 });
 

@@ -186,7 +186,7 @@ describe("a step", () => {
     expect(adaptive.rate).toBe(25);
   });
 
-  test("ignores them without a `latency` too", () => {
+  test("ignores failures of earlier requests without a `latency` too", () => {
     const { adaptive, clock, second } = stepping();
     const slow = adaptive.begin();
     expect(second({ bad: 10 })).toBe(25);
@@ -244,7 +244,7 @@ describe("a step", () => {
     expect(second({})).toBe(50);
   });
 
-  test("has the requests that end in it", () => {
+  test("counts the requests that end in it", () => {
     const { adaptive, clock } = stepping();
     const done = adaptive.begin();
     clock.advance(1500);

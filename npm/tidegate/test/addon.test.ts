@@ -58,13 +58,13 @@ test("names the package to install where there is one, and otherwise that the pl
   expect([...packages].sort()).toEqual(Object.keys(PLATFORMS).map((platform) => `@tidegate/${platform}`));
 });
 
-test("a URL that is no path of this system is a mistake that names it", () => {
+test("a URL that is no path of this system throws an error that names it", () => {
   const message = "`path` must be the path of a folder, a string or a file: URL; got ";
   expect(() => file(new URL("file:///a%2Fb"))).toThrow(`${message}file:///a%2Fb`);
   expect(() => file(new URL("http://user:secret@localhost/a"))).toThrow(/; got a http: URL$/);
 });
 
-test("the text of a URL is no path, of which a folder would be made; its password is not in the message", () => {
+test("the text of a URL is refused as a path, without its password in the message", () => {
   for (const scheme of ["redis", "rediss", "postgres", "file"]) {
     const text = `${scheme}://user:secret@localhost/0`;
     expect(() => open(text)).toThrow(new RegExp(`^\`path\` must be .*; got the text of a ${scheme}: URL$`));
@@ -74,7 +74,7 @@ test("the text of a URL is no path, of which a folder would be made; its passwor
   }
 });
 
-test("a URL of another class is one: in jsdom, the page's is not that of Node.js", () => {
+test("a URL of another class is accepted: in jsdom, the page's URL is not that of Node.js", () => {
   const foreign = (text: string): URL => {
     const { href, protocol, hostname, pathname, host, search, hash } = new URL(text);
     return { href, protocol, hostname, pathname, host, search, hash } as URL;
@@ -92,7 +92,7 @@ test("the C library is looked up once, however many folders are opened", () => {
   expect(report).not.toHaveBeenCalled();
 });
 
-test("is not looked for in the folder that the program runs in, where anyone may have left a package", () => {
+test("the addon is not looked up in the folder that the program runs in, where anyone may have left a package", () => {
   const folder = temporaryFolder("runs");
   onTestFinished(() => remove(folder));
   const left = join(folder, "node_modules", "left");
@@ -102,7 +102,7 @@ test("is not looked for in the folder that the program runs in, where anyone may
   expect(() => here().require("left")).toThrow("Cannot find module 'left'");
 });
 
-test("in a bundle for pages, which lacks node:module, the cause is that and not undefined", () => {
+test("in a bundle for pages, the error has the cause: node:module is absent", () => {
   vi.spyOn(modules, "createRequire").mockImplementation(() => {
     throw new TypeError("createRequire is not a function");
   });

@@ -8,6 +8,6 @@ const env: { LIMITS?: never; QUOTAS?: never } = {};
 test.each([
   ["durableObject", () => durableObject(env.LIMITS as never), "durable_objects.bindings"],
   ["workersKv", () => workersKv(env.QUOTAS as never), "kv_namespaces"],
-])("%s names the setting that makes a binding where there is none", (_, make, setting) => {
+])("%s without a binding throws an error that names the setting for it", (_, make, setting) => {
   expect(make).toThrow(`got undefined; add this binding to \`${setting}\` in wrangler.jsonc`);
 });

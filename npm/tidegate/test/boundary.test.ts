@@ -191,18 +191,21 @@ afterEach(() => {
   expect(Object.keys(Object.prototype)).toEqual([]);
 });
 
-test.each(["limit", "check", "give", "charge", "reset", "getValue"] as const)("%s", (op) => {
-  const { limits } = limiter();
-  fc.assert(
-    fc.property(special, options, (name, given) => {
-      probe(limits, () => limits[op](of(name), of(given)));
-      probe(limits, () => limits[op]("chat", of(given)));
-    }),
-    { numRuns: RUNS },
-  );
-});
+test.each(["limit", "check", "give", "charge", "reset", "getValue"] as const)(
+  "%s returns, or throws an InputError and changes nothing",
+  (op) => {
+    const { limits } = limiter();
+    fc.assert(
+      fc.property(special, options, (name, given) => {
+        probe(limits, () => limits[op](of(name), of(given)));
+        probe(limits, () => limits[op]("chat", of(given)));
+      }),
+      { numRuns: RUNS },
+    );
+  },
+);
 
-test("limitAll and checkAll", () => {
+test("limitAll and checkAll return, or throw an InputError and change nothing", () => {
   const { limits } = limiter();
   const request = spoilt({ name: "chat", key: "k", count: 1, reserve: false, config: good });
   const requests = fc.oneof(
@@ -220,7 +223,7 @@ test("limitAll and checkAll", () => {
   );
 });
 
-test("defineLimits", () => {
+test("defineLimits returns a limiter or throws an InputError", () => {
   const { limits } = limiter();
   const settings = spoilt({ store: memory(), now: () => 1_000_000, onStoreError: "deny", timeout: 5 });
   fc.assert(
@@ -234,7 +237,7 @@ test("defineLimits", () => {
   );
 });
 
-test("a clock that returns any value", () => {
+test("a clock that returns any value gives a decision or an InputError", () => {
   const { limits } = limiter();
   fc.assert(
     fc.property(special, (time) => {
@@ -247,7 +250,7 @@ test("a clock that returns any value", () => {
   );
 });
 
-test("evaluate and project", () => {
+test("evaluate and project return a state or throw an InputError", () => {
   const { limits } = limiter();
   const state = fc.oneof(
     made(fc.constant(null)),
@@ -266,7 +269,7 @@ test("evaluate and project", () => {
   );
 });
 
-test("memory and jitter", () => {
+test("memory and jitter return what they document or throw an InputError", () => {
   const { limits } = limiter();
   const decision = spoilt({ retryAt: 2000, retryAfter: 1000 });
   fc.assert(

@@ -17,18 +17,18 @@ const bigEndian = () =>
     },
   );
 
-test("the first limit is an error, and not one of its numbers", async () => {
+test("on a big-endian processor the engine throws as it loads", async () => {
   bigEndian();
   const { load } = await import("../src/engine/host-node.ts");
   expect(load).toThrow(BIG_ENDIAN);
 });
 
-test("tidegate/pure does not load, which would mix up keys", async () => {
+test("on a big-endian processor tidegate/pure does not load: it would mix up keys", async () => {
   bigEndian();
   await expect(import("../src/pure.ts")).rejects.toThrow(BIG_ENDIAN);
 });
 
-test("this processor is little-endian", async () => {
+test("on this processor, which is little-endian, the engine loads", async () => {
   const { load } = await import("../src/engine/host-node.ts");
   expect(load).not.toThrow();
 });

@@ -41,13 +41,13 @@ test.each<Config>([
   { kind: "fixed window", rate: 7, period: "1d", start: "6h" },
   { kind: "token bucket", rate: 7, period: 1234, capacity: undefined },
   { kind: "token bucket", rate: 7, period: 1234, timeout: "2s", onStoreError: "allow" },
-])("an equal config that comes with another call has the same limit: %o", (config) => {
+])("equal configs of two calls have the same limit: %o", (config) => {
   let made = 0;
   const of = cached((name) => `${name} ${++made}`);
   expect([of("inline", config), of("inline", { ...config })]).toEqual(["inline 1", "inline 1"]);
 });
 
-test("a thousand configs that come with calls are cached, and no more", () => {
+test("at most a thousand configs that are passed with calls are cached", () => {
   let made = 0;
   const of = cached((name) => `${name} ${++made}`);
   const call = (rate: number) => of("inline", { kind: "token bucket", rate, period: 1234 });

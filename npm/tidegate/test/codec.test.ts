@@ -77,7 +77,7 @@ describe("a state as bytes and as text", () => {
 });
 
 describe("a record", () => {
-  test("is the state's bytes and its expiry", () => {
+  test("is the state's bytes followed by its expiry", () => {
     const bytes = writeRecord({ value: 1, ts: 2 }, 1);
     expect(hex(bytes)).toBe("000000000000f03f0000000000000040000000000000f03f");
     expect(readRecord(bytes)).toEqual({ state: { value: 1, ts: 2 }, dropAt: 1 });

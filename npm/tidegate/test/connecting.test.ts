@@ -24,7 +24,7 @@ test("while a server does not answer, later calls wait for what is left of the 2
   expect(ended).toEqual([2000, 2000, 3000]);
 });
 
-test("a client that throws when it should connect has failed to, and the first call is sent", async () => {
+test("a client whose connect throws is not waited for again: the first call is sent", async () => {
   const connecting = connectingBy(() => {
     throw new Error("no such database");
   });
@@ -53,7 +53,7 @@ test("a connection that fails is a failure of the store, logged once; no rejecti
   expect(sent).not.toHaveBeenCalled();
 });
 
-test("a failure counts against the node that the client knows once it has connected", async () => {
+test("a failure counts against the node that the client names after it has connected", async () => {
   let connect = (): void => {};
   let node = "";
   const store = {

@@ -40,14 +40,14 @@ const silent: AsyncStore = {
   decide: () => new Promise(() => {}),
 };
 
-test("a limit's period and start as texts are the same limit", () => {
+test("a limit takes its period and start as texts", () => {
   const { policy } = defineLimits({ api: bucket }).limit("api");
   expect(policy.period).toBe(900_000);
   const window = { kind: "fixed window", rate: 5, period: "1d", start: "8h" } as const;
   expect(defineLimits({ api: window }).limit("api").policy).toMatchObject({ period: 86_400_000, start: 28_800_000 });
 });
 
-test("timeouts of a limiter and of a limit as texts", async () => {
+test("a limiter and a limit take their timeouts as texts", async () => {
   const causes = [
     await defineLimits({ api: bucket }, { store: silent, timeout: "15ms", log: false }).limit("api"),
     await defineLimits({ api: { ...bucket, timeout: "0.02s" } }, { store: silent, log: false }).limit("api"),
@@ -55,20 +55,20 @@ test("timeouts of a limiter and of a limit as texts", async () => {
   expect(causes).toEqual([expect.stringContaining("within 15 ms"), expect.stringContaining("within 20 ms")]);
 });
 
-test("a policy document's period and start as texts", () => {
+test("a policy document takes its period and start as texts", () => {
   const rule = { name: "api", limit_keys: [], algorithm: "fixed_window" } as const;
   const numbers = { rate: 5, period: "1.5h", start: "15m" } as const;
   const policies = definePolicies({ rules: [{ ...rule, algorithm_config: numbers }] });
   expect(policies.configOf("api")).toMatchObject({ period: 5_400_000, start: 900_000 });
 });
 
-test("the cap of a jitter as a text", () => {
+test("jitter takes its cap as a text", () => {
   const denied = { retryAt: 1e12, retryAfter: 3_600_000 };
   expect(jitter(denied, { key: "k", most: "2s" })).toBe(jitter(denied, { key: "k", most: 2000 }));
   expect(jitter(denied, { key: "k", most: "2s" })).toBeLessThan(1e12 + 2000);
 });
 
-test("an adaptive rate's times as texts", () => {
+test("an adaptive rate takes its times as texts", () => {
   const clock = fakeClock();
   const times = { period: "1s", burst: "2s", latency: "100ms", every: "5s" } as const;
   const upstream = adaptiveRate({ floor: 1, ceiling: 100, start: 50, ...times, now: clock.now });
@@ -82,7 +82,7 @@ test("an adaptive rate's times as texts", () => {
   expect(upstream.rate).toBe(35);
 });
 
-test("the wait of spend as a text", async () => {
+test("spend takes its wait as a text", async () => {
   const limits = defineLimits({ api: { ...bucket, rate: 1, period: "1s" } }, { now: () => 1e12 });
   const waits: number[] = [];
   const options = {
@@ -96,7 +96,7 @@ test("the wait of spend as a text", async () => {
   expect(waits).toEqual([1000]);
 });
 
-test("waits of queued calls and of a fetch as texts", async () => {
+test("queued calls and a fetch take their waits as texts", async () => {
   const clock = fakeClock();
   const slow = { kind: "token bucket", rate: 1, period: "1h", capacity: 1 } as const;
   const call = throttle(() => "ran", slow, { clock, maxWait: "59m" });
@@ -112,7 +112,7 @@ test("waits of queued calls and of a fetch as texts", async () => {
 });
 
 const cache = { gets() {}, add() {}, cas() {}, del() {} };
-test("a step on Memcached as a text", async () => {
+test("the Memcached store takes its stepTimeout as a text", async () => {
   vi.useFakeTimers();
   const store = memcached(cache, { stepTimeout: "20ms" });
   const late = expect(store.getValue(new Limit("api", bucket), "k", 0)).rejects.toThrow("no answer within 20 ms");

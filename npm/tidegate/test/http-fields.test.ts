@@ -154,7 +154,7 @@ describe("rateLimitHeaders", () => {
     expect(problem(all)).toMatchObject({ status: 429, "violated-policies": ["burst"], retryAt: NOW + 6000 });
   });
 
-  test("pk and qu parse as what they were", () => {
+  test("pk and qu parse to the partition key and unit that were set", () => {
     const partitionKey = Uint8Array.of(0, 255, 16);
     const fields = rateLimitHeaders(after(bucket(), [{}]), { partitionKey, unit: "content-bytes" });
     const [policy] = params(fields["RateLimit-Policy"]);

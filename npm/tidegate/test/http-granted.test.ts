@@ -13,7 +13,7 @@ const written = (decided: Decision): Record<string, string> => {
   return Object.fromEntries(fields);
 };
 
-test("what is written in passing is what is made with care, for any limit, count and time", () => {
+test("the fields of the fast path equal those of the general one, for any limit, count and time", () => {
   const config = fc.record({
     kind: fc.constantFrom("token bucket" as const, "fixed window" as const),
     rate: fc.oneof(fc.integer({ min: 1, max: 2 ** 40 }), fc.double({ min: 1e-9, max: 1e6, noNaN: true })),

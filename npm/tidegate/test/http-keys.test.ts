@@ -96,7 +96,7 @@ describe("addressKey", () => {
     );
   });
 
-  test("takes for an address what ipaddr.js does, of texts that nearly are one", () => {
+  test("accepts as addresses the same texts as ipaddr.js, also of those that are nearly one", () => {
     const pieces = fc.constantFrom(...": :: . 0 1 ff FFFF 12345 255 256 1.2.3.4 01 g % /".split(" "));
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
@@ -112,7 +112,7 @@ describe("addressKey", () => {
     );
   });
 
-  test("is within the networks that ipaddr.js says, whatever the length", () => {
+  test("is within the same networks as by ipaddr.js, for any prefix length", () => {
     fc.assert(
       fc.property(v6, v6, fc.nat(128), fc.boolean(), (groups, others, bits, near) => {
         // Near: the same but for one bit.
@@ -142,7 +142,7 @@ describe("clientIp", () => {
     headers: { "x-forwarded-for": xff },
   });
 
-  test("a header that is only inherited is not the request's", () => {
+  test("a header that is only inherited is not read", () => {
     const headers: object = Object.create({ "x-real-ip": "192.0.2.1" });
     expect(clientIp({ headers }, { header: "x-real-ip" })).toBe("unknown");
     expect(clientIp({ headers: { "x-real-ip": "192.0.2.1" } }, { header: "x-real-ip" })).toBe("192.0.2.1");
@@ -154,7 +154,7 @@ describe("clientIp", () => {
     expect(clientIp({ socket: { remoteAddress: "::ffff:10.0.0.1" } })).toBe("10.0.0.1");
   });
 
-  test("a trusted hop count is from the right", () => {
+  test("trusted hops are counted from the right", () => {
     expect(clientIp(from("6.6.6.6, 1.2.3.4"), { trust: 1 })).toBe("1.2.3.4");
     expect(clientIp(from("6.6.6.6, 1.2.3.4, 10.0.0.2"), { trust: 2 })).toBe("1.2.3.4");
     expect(clientIp(from(["6.6.6.6", "1.2.3.4"]), { trust: 1 })).toBe("1.2.3.4");

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { jitter } from "../src/index.ts";
 
-test("a client that asks again gets the same part of the wait that is left", () => {
+test("a client that is denied again gets the same fraction of the remaining wait", () => {
   const added = (retryAfter: number) => (jitter({ retryAt: 1e12, retryAfter }, { key: "ann" }) as number) - 1e12;
   expect(added(60_000)).toBeGreaterThan(0);
   for (const left of [60_000, 30_000, 7000, 0]) {
@@ -19,7 +19,7 @@ const times = fc.record({
   retryAfter: fc.integer({ min: 0, max: 1e9 }),
 });
 
-test("is never earlier than retryAt, at most the fraction later, and deterministic", () => {
+test("the time is never before retryAt, at most the fraction later, and deterministic", () => {
   fc.assert(
     fc.property(times, fc.string(), fc.double({ min: 0, max: 1, noNaN: true }), (denied, key, fraction) => {
       const at = jitter(denied, { key, fraction }) as number;
@@ -32,7 +32,7 @@ test("is never earlier than retryAt, at most the fraction later, and determinist
   expect(jitter({}, { key: "k" })).toBeUndefined();
 });
 
-test("spreads evenly, and long keys that end differently too", () => {
+test("the times of keys are spread evenly, also of long keys that differ at their end", () => {
   const denied = { retryAt: 1_000_000, retryAfter: 30_000 };
   for (const prefix of ["", "a long common beginning ".repeat(100)]) {
     const tenths = new Array(10).fill(0);

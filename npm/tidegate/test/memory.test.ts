@@ -150,7 +150,7 @@ describe("dump and restore", () => {
   });
 });
 
-test("a clock of -0 is one of 0, as in stores on a server", () => {
+test("a clock of -0 decides as one of 0, as in stores on a server", () => {
   const limits = defineLimits({ bucket }, { now: () => -0 });
   const all = limits.limitAll([{ name: "bucket" }]).decisions[0];
   const evaluated = evaluate(null, bucket, { now: -0 }).decision;

@@ -28,7 +28,7 @@ const thrower = (message: string) => () => {
 };
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 
-describe("a store", () => {
+describe("a wrong client of a store throws", () => {
   const REDIS =
     "`client` must be a Redis client: ioredis (`Redis` or `Cluster`), node-redis (a client of 4 or newer; of 5, also a pool, cluster " +
     "or sentinel), Valkey GLIDE, `Bun.RedisClient`, or one with `eval(script, keys, args)` and `evalsha(sha, keys, args)`; got ";

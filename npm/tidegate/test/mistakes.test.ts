@@ -18,7 +18,7 @@ import { any, throwEach } from "./throw-each.ts";
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const limits = defineLimits({ sendMessage: bucket, freeTrial: { ...bucket, kind: "fixed window" } });
 
-test("lists the valid names", () => {
+test("`names` lists the limits", () => {
   expect(limits.names).toEqual(["sendMessage", "freeTrial"]);
   expectTypeOf(limits.names).toEqualTypeOf<readonly ("sendMessage" | "freeTrial")[]>();
 });
@@ -38,7 +38,7 @@ test("on a store that returns promises the call itself throws, before there is a
   }
 });
 
-describe("a name", () => {
+describe("a wrong name throws", () => {
   const NAMES = '`name` must be one of the limits defined: "sendMessage", "freeTrial"; got ';
   const many = defineLimits(Object.fromEntries(Array.from({ length: 22 }, (_, i) => [`route${i}`, bucket])));
   const twenty = Array.from({ length: 20 }, (_, i) => `"route${i}"`).join(", ");
@@ -67,7 +67,7 @@ describe("a name", () => {
   ]);
 });
 
-describe("a policy", () => {
+describe("a wrong policy throws", () => {
   const made = (policy: object) => () => defineLimits({ chat: any(policy) });
   const IN = ' (in the limit "chat")';
   const BUCKET = "absent: a token bucket has kind, rate, period, capacity, maxReserved, shards, onStoreError, timeout";
@@ -135,7 +135,7 @@ function revoked(): object {
   return proxy;
 }
 
-describe("a call", () => {
+describe("a wrong call throws", () => {
   const KEY =
     "`key` must be a string of at most 1024 bytes in UTF-8, and not empty; leave it out for one limit that all share; got ";
   const COUNT = "`count` must be a finite number of tokens from 0 to 1099511627776; got ";
@@ -227,7 +227,7 @@ describe("a call", () => {
   });
 });
 
-describe("a middleware", () => {
+describe("a wrong middleware throws", () => {
   const LIMITER = "`limiter` must be what defineLimits returns; got ";
   const ITSELF = "a request; mount what rateLimit(limits, options) returns, not rateLimit itself";
   const [request, response] = [{ headers: {} }, { setHeader: () => {} }];
@@ -286,7 +286,7 @@ describe("a middleware", () => {
   ]);
 });
 
-describe("a function that is not part of the limiter", () => {
+describe("a wrong argument of a function outside of the limiter throws", () => {
   const createCounter = () => {};
   throwEach([
     [

@@ -182,7 +182,7 @@ describe("a failing node", () => {
     expect((await limits.limit("one", { key: "0" })).degraded, "its breaker is gone").toBeUndefined();
   });
 
-  test("rejects as the store does if the store cannot name it", async () => {
+  test("a store that cannot name the node of a call still decides it", async () => {
     const store: AsyncStore = {
       ...noded(() => FINE),
       nodeOf: () => {
@@ -233,7 +233,7 @@ describe("the log", () => {
   test.each([
     ["allow" as const, 'allowed (onStoreError: "allow")'],
     [{ local: 0.5 }, "decided by a local limit (onStoreError: { local: 0.5 })"],
-  ])("says how the limiter decides meanwhile: %j", async (onStoreError, words) => {
+  ])("states how the limiter decides meanwhile: %j", async (onStoreError, words) => {
     const log = kept();
     await defineLimits(configs, { store: noded(() => refused), onStoreError, log }).limit("one", { key: "a" });
     expect(log.lines).toEqual([expect.stringContaining(`its calls are ${words}`)]);
@@ -360,7 +360,7 @@ describe("any value that a client throws", () => {
   });
 });
 
-test("a key's failure that says nothing about the store does not count as an answer of it", async () => {
+test("a key's failure without an answer of the store does not count as one", async () => {
   let calls = 0;
   const fail = (answered: boolean) => () => {
     const cause = new KeyError("not sent", answered);
@@ -379,7 +379,7 @@ test("a key's failure that says nothing about the store does not count as an ans
   }
 });
 
-test("a decision that the store recalls needs no server, and does not count as an answer of it", async () => {
+test("a decision that the store has cached needs no server, and does not count as its answer", async () => {
   const call = { op: "take", limit: new Limit("one", bucket), key: "a", count: 1001, reserve: false } as const;
   const denied = memory().decide(call);
   let calls = 0;

@@ -34,7 +34,7 @@ describe("a last token that rounding makes slightly smaller", () => {
     expect((await take(shards, 1e-9)).ok).toBe(false);
   });
 
-  test("does not keep a remembered denial at its retryAt", async () => {
+  test("ends a remembered denial at its retryAt", async () => {
     const rest = 0.6666666666666666;
     const shards = apart([rest, rest, rest, rest, rest, 0, rest, 0]);
     let seen: readonly (State | null)[] = [];

@@ -4,7 +4,7 @@ import { type AsyncStore, defineLimits, StoreError } from "../src/index.ts";
 import { KeyError } from "../src/stores/failure.ts";
 import { behind } from "./behind.ts";
 
-test("a key's failure at its deadline, with the reason that its store has set for that, is no answer", async () => {
+test("a key's failure at its deadline does not count as an answer of the store", async () => {
   const details = { store: "rows", operation: "take", identity: "one:locked", scope: "key" } as const;
   const late = Object.assign(new StoreError("locked", details), { answered: false });
   let sent = 0;
@@ -38,7 +38,7 @@ function locking(ms: number) {
   return { found, call, cause };
 }
 
-test("a probe that ends unanswered, for its key alone, is none: the next call is one", async () => {
+test("after a probe whose key fails alone, without an answer, the next call is the probe", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   const { found, call, cause } = locking(1);
   for (let i = 0; i < 5; i++) expect(await call("free")).toMatchObject({ scope: "store" });
@@ -58,7 +58,7 @@ test("a probe that ends unanswered, for its key alone, is none: the next call is
   expect(await call("free")).toBeUndefined();
 });
 
-test("calls that end unanswered, for their keys alone, and were no probes, make none of later ones", async () => {
+test("calls whose keys fail alone, without an answer, open no place for further probes", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   const { found, call } = locking(50);
   const burst = Array.from({ length: 128 }, () => call("locked"));

@@ -46,14 +46,14 @@ await inRuntime("convex", async () => {
   });
 
   describe("the article's examples", () => {
-    test("sign-ups: a hundred an hour for all together", async () => {
+    test("sign-ups: a hundred an hour are granted to all users together", async () => {
       const answers: boolean[] = [];
       for (let i = 0; i < 101; i++) answers.push((await within((limits) => limits.limit("freeTrialSignUp"))).ok);
       expect(answers.filter(Boolean).length).toBe(100);
       expect((await rows()).length).toBe(1);
     });
 
-    test("messages: three at once for each user, then one in six seconds", async () => {
+    test("messages: each user is granted three at one time, then one in six seconds", async () => {
       const send = (key: string) => within((limits) => limits.limit("sendMessage", { key }));
       for (let i = 0; i < 3; i++) expect((await send("ann")).ok).toBe(true);
       const denied = await send("ann");
@@ -78,7 +78,7 @@ await inRuntime("convex", async () => {
       expect(await login(true)).toBe("locked");
     });
 
-    test("an LLM's tokens: reserved ahead of time, over shards", async () => {
+    test("an LLM's tokens are reserved ahead of time, over shards", async () => {
       const first = await within((limits) => limits.limit("llmTokens", { count: 30_000 }));
       expect(first).toMatchObject({ ok: true, reserved: false });
       const later = await within((limits) => limits.limit("llmTokens", { count: 30_000, reserve: true }));

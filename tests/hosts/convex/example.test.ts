@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { inRuntime } from "../runtimes.ts";
 
 await inRuntime("convex", async () => {
-  test("convex", async () => {
+  test("examples/convex grants three messages of a user", async () => {
     const names = ["convex-test", "../../../examples/convex/schema.js", "../../../examples/convex/messages.js"];
     const [{ convexTest }, schema, messages] = (await Promise.all(names.map((name) => import(name)))) as [
       { convexTest: (schema: unknown, modules: unknown) => { mutation(of: unknown, args: object): Promise<unknown> } },

@@ -21,14 +21,14 @@ await inRuntime("workerd", async (wrangler) => {
     expect(await call(request)).toEqual(GRANTED);
   });
 
-  test("D1: nor does a request that did not wait for its call", async () => {
+  test("D1: a request that did not wait for its call does not hold up later calls on the key", async () => {
     const request = { store: "d1", key: "forgotten" };
     expect(await call({ ...request, wait: 200, forgotten: 1 })).toBeNull();
     expect(await call(request)).toEqual(GRANTED);
   });
 
   test.each(["redis", "postgres", "dynamodb"])(
-    "%s, by HTTP: nor does it keep later calls from the server",
+    "%s, by HTTP: a request that did not wait for its call does not keep later calls from the server",
     async (store) => {
       const request = { store, key: "k" };
       const cause = expect.stringMatching(/failed: the server was called$/);

@@ -134,7 +134,7 @@ describe.skipIf(noRedis)("@upstash/ratelimit", () => {
     };
     expect([granted(5), granted(10)]).toEqual([10, 20]);
   });
-  test("getRemaining and check with a count of 0 return what there is; check with a count, what would be left", async () => {
+  test("getRemaining and check with a count of 0 return the tokens available; check with a count, what would be left", async () => {
     const there = limiter(Ratelimit.tokenBucket(1, "1 d", 5), "remaining");
     await there.limit("a", { rate: 2 });
     const here = ours({ kind: "token bucket", rate: 1, period: 86_400_000, capacity: 5 }, "remaining-ours:");

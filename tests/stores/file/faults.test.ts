@@ -24,18 +24,18 @@ function refused(path: string): StoreError {
   throw new Error(`${path} was opened`);
 }
 
-describe("a folder that cannot be opened", () => {
+describe("an error with the remedy, where the path is", () => {
   test("a file in its place", () => {
     const path = folder();
     writeFileSync(path, "");
     expect(refused(path).message).toContain("use the path of a folder");
   });
 
-  test.runIf(linux)("a folder where nothing can be made", () => {
+  test.runIf(linux)("a folder in which no file can be made", () => {
     expect(refused("/proc/tidegate").message).toContain("the folder cannot be used");
   });
 
-  test.runIf(process.getuid !== undefined)("another user's", async () => {
+  test.runIf(process.getuid !== undefined)("another user's folder", async () => {
     const [own, other] = [folder(), folder()];
     mkdirSync(other);
     chmodSync(other, process.getuid?.() === 0 ? 0o700 : 0o500);
@@ -47,7 +47,7 @@ describe("a folder that cannot be opened", () => {
     expect(output).toContain("give this process's user the right to read and write there");
   });
 
-  test("a damaged file, until it is removed: then the last snapshot is there", () => {
+  test("a folder with a damaged file, until that is removed: then it opens with the last snapshot", () => {
     const path = folder();
     const store = file(path);
     const at = { store, now: () => 1_800_000_000_000 };
@@ -122,7 +122,7 @@ describe("a folder that fails later", () => {
     return { limits, store };
   };
 
-  test("denies, and says why", () => {
+  test("denies by default, with the cause", () => {
     const { limits, store } = closed();
     const d = limits.limit("one", { key: "ann" });
     expect([d.ok, d.degraded]).toEqual([false, true]);
@@ -138,7 +138,7 @@ describe("a folder that fails later", () => {
     expect(() => store.stats()).toThrow("it was closed");
   });
 
-  test("allows, or decides in memory, where that was said", () => {
+  test("allows, or decides in memory, as onStoreError sets", () => {
     expect(closed("allow").limits.limit("one")).toMatchObject({ ok: true, degraded: true });
     const { limits } = closed({ local: 0.5 });
     const granted = Array.from({ length: 12 }, () => limits.limit("one", { key: "ann" }));
@@ -146,7 +146,7 @@ describe("a folder that fails later", () => {
     expect(granted[0]).toMatchObject({ degraded: true, limit: 5 });
   });
 
-  test("still refuses what is wrong with the call itself", () => {
+  test("throws for a wrong argument of the call", () => {
     const { limits } = closed("allow");
     expect(() => limits.limit("one", { count: Number.NaN })).toThrow("`count` must be a finite number");
     expect(() => limits.limit("one", { key: "x".repeat(1025) })).toThrow("`key` must be");

@@ -30,7 +30,7 @@ function taken(store: FileStore, notes: readonly string[]) {
   };
 }
 
-test("four processes take exactly what there is, and all of it is there afterwards", async () => {
+test("four processes take exactly the capacity, and all of it is stored afterwards", async () => {
   const path = folder();
   const notes = [0, 1, 2, 3].map((i) => `${path}-notes-${i}`);
   const ends = await Promise.all(notes.map((note) => run("taker.mjs", [path, note, "400"]).over));
@@ -42,7 +42,7 @@ test("four processes take exactly what there is, and all of it is there afterwar
   store.close();
 });
 
-test("killed at any moment they lose nothing that was answered, and leave no lock behind", async () => {
+test("processes that are killed at any moment lose no decision that was returned, and leave no lock", async () => {
   const path = folder();
   const notes: string[] = [];
   const start = (calls = "1000000"): Running => {

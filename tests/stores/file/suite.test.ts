@@ -46,7 +46,7 @@ describe("a folder", () => {
     return store;
   };
 
-  test("answers at once, and what was taken is there when it is opened again", () => {
+  test("decides synchronously, and keeps what was taken when it is opened again", () => {
     const path = folder();
     const store = opened(path);
     const limits = defineLimits({ one: bucket }, { store, now: () => NOW });
@@ -59,7 +59,7 @@ describe("a folder", () => {
     expect(again.limit("one", { key: "ann", count: 6 }).ok).toBe(true);
   });
 
-  test("opened twice in one process is one", () => {
+  test("opened twice in one process has one state", () => {
     const path = folder();
     const two = [opened(path), opened(path)].map((store) => defineLimits({ one: bucket }, { store, now: () => NOW }));
     const granted = Array.from({ length: 20 }, (_, i) => two[i % 2]?.limit("one").ok).filter(Boolean);
@@ -88,7 +88,7 @@ describe("a folder", () => {
     for (let i = 0; i < 10; i++) expect(limits.limit("one", { key: `debtor ${i}` }).ok, `debtor ${i}`).toBe(false);
   });
 
-  test("is joined by who says nothing of its settings, and refuses others", () => {
+  test("is opened again without settings or with the same, and refuses others", () => {
     const path = folder();
     const store = opened(path, { maxKeys: 77, sync: "always" });
     expect(opened(path).stats().maxKeys).toBe(77);

@@ -40,7 +40,7 @@ describe.each(Object.entries(clients))("%s", (_, make) => {
     expect(await ttl("ages")).toBe(-1);
   });
 
-  test("what is evicted is full again: one capacity more", async () => {
+  test("an evicted key starts full: it grants one capacity more", async () => {
     const { server, limiter, key } = await subject(make, "-m", "2", "-o", "no_lru_maintainer");
     const take = async (): Promise<boolean[]> => {
       const all = await Promise.all([1, 2, 3].map(() => limiter.limit("login", { key: "k" })));

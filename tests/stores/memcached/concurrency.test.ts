@@ -15,7 +15,7 @@ const fixture = running(() => MemcachedServer.start());
 
 const CALL = { op: "take", count: 1, reserve: false } as const;
 
-describe("stores that know nothing of each other", () => {
+describe("stores on connections of their own", () => {
   let opens: Open[] = [];
   beforeAll(() => {
     opens = Object.values(clients)
@@ -26,7 +26,7 @@ describe("stores that know nothing of each other", () => {
     for (const open of opens) open.close();
   });
 
-  test.each([1, 3])("grant exactly what there is, of %i shards", async (shards) => {
+  test.each([1, 3])("grant exactly the capacity, with %i shards", async (shards) => {
     const limit = new Limit("stock", { kind: "token bucket", rate: 120, period: 2 ** 40, shards });
     const stores = Array.from({ length: 8 }, (_, i) =>
       memcached((opens[i % opens.length] as Open).client, { prefix: `of${shards}`, stepTimeout: 60_000 }),
@@ -47,7 +47,7 @@ describe("stores that know nothing of each other", () => {
     expect(left?.value).toBeCloseTo(0, 3);
   });
 
-  test("calls that meet share one look and one swap", async () => {
+  test("concurrent calls on a key share one gets and one cas", async () => {
     const limit = new Limit("shared", { kind: "token bucket", rate: 10, period: 2 ** 40 });
     const store = memcached((opens[0] as Open).client, { prefix: "meet", stepTimeout: 60_000 });
     const counts = async (): Promise<number[]> => {
@@ -61,7 +61,7 @@ describe("stores that know nothing of each other", () => {
   });
 });
 
-test("limitAll answers one request, and refuses several before anything is taken", async () => {
+test("limitAll decides one request, and refuses several before any token is taken", async () => {
   const open = (clients["memcached"] as (typeof clients)[string])(fixture.server.address);
   const store = memcached(open.client, { prefix: "all", stepTimeout: 60_000 });
   const limit = new Limit("pair", { kind: "token bucket", rate: 1, period: 2 ** 40 });
@@ -75,13 +75,13 @@ test("limitAll answers one request, and refuses several before anything is taken
   open.close();
 });
 
-test("three processes grant exactly what there is", async () => {
+test("three processes grant exactly the capacity", async () => {
   const clients = ["memcached", "memcache-client", "memcached"];
   const takers = clients.map((client) => ["memcached", client, fixture.server.address, "processes", "160", "limit"]);
   expect(await grantedTo(takers)).toBe(300);
 });
 
-test("examples/memcached: searches until there is nothing left", async () => {
+test("examples/memcached: searches run until no token is left", async () => {
   const program = fileURLToPath(new URL("../../../examples/memcached/main.mjs", import.meta.url));
   const env = { ...process.env, MEMCACHED: fixture.server.address };
   const { stdout } = await run(process.execPath, [program], { env });

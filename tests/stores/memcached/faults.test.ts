@@ -49,7 +49,7 @@ test("a call that is past its deadline takes nothing when the server continues",
   await lateTakesNothing(server, memcached(client, { stepTimeout: 60_000 }));
 });
 
-test("others that are always faster: tried again, and given up in time", async () => {
+test("a key that others always write first: the call tries again, and rejects at its deadline", async () => {
   let version = 0;
   const busy = {
     gets: async () => ({ value: "5 1000", casUniq: `${++version}` }),

@@ -16,7 +16,7 @@ describe("a key", () => {
     ["login:\u0001", "tidegate:login:%01"],
   ])("of %j is %j", (id, key) => expect(keyOf("tidegate", id)).toBe(key));
 
-  test("is one that every client sends as it is, and no two identities have the same", () => {
+  test("is sent unchanged by every client, and no two identities have the same", () => {
     const unit = fc.oneof(
       fc.constantFrom("$", "%", " ", "\r\n", "\u00a0", "#", "\udc00"),
       fc.string({ unit: "binary" }),
@@ -32,7 +32,7 @@ describe("a key", () => {
   });
 });
 
-describe("a time to be dropped at", () => {
+describe("the expiry of a state that is full", () => {
   const DAY = 86_400_000;
   const wall = Date.UTC(2026, 0, 1);
   const seconds = wall / 1000;

@@ -11,7 +11,7 @@ const SETTINGS = { retry: 1000, failures: 1e6 };
 
 const limits = { api: { kind: "token bucket", rate: 1e6, period: HOUR } } as const;
 
-test("one of three servers that is stopped costs the calls on its own keys alone", async () => {
+test("a stopped server of three degrades the calls on its own keys alone", async () => {
   const servers = await Promise.all([1, 2, 3].map(() => MemcachedServer.start()));
   for (const server of servers) onTestFinished(() => server.stop());
   const addresses = servers.map(({ address }) => address);

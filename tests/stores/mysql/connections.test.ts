@@ -51,7 +51,7 @@ test("an account that may have one connection: calls wait for it", async () => {
   await grants(limiter);
 });
 
-test("without any, calls fail with the server's reason, as in an outage", async () => {
+test("without a free connection of the server, calls fail with its reason, as in an outage", async () => {
   const pool = fixture.pool();
   const taken = await takeAll();
   const limiter = defineLimits(limits, { store: mysql(pool), timeout: 500, log: false });

@@ -169,11 +169,11 @@ describe("a row that another transaction has locked", () => {
     expect(await taken).toMatchObject({ ok: true, value: 8 });
   }
 
-  test("a lock wait timeout is retried until the deadline", () =>
+  test("a statement that ends with a lock wait timeout is retried until the deadline", () =>
     retried("innodb_lock_wait_timeout", 1, "Innodb_row_lock_waits"));
 
   // Statements of MariaDB alone have such a limit.
-  test.runIf(isMariadb)("the limit of a statement's time is retried until the deadline", () =>
+  test.runIf(isMariadb)("a statement that exceeds max_statement_time is retried until the deadline", () =>
     retried("max_statement_time", 0.1, "Max_statement_time_exceeded"),
   );
 

@@ -99,7 +99,7 @@ describe("sessions that are set up otherwise decide the same", () => {
   });
 });
 
-describe("roles", () => {
+describe("a role", () => {
   const connect = async (role: string, ...grants: string[]) => {
     await fixture.admin.query(`CREATE USER ${role}`);
     for (const grant of grants) await fixture.admin.query(`GRANT ${grant} ON test.* TO ${role}`);
@@ -108,14 +108,14 @@ describe("roles", () => {
 
   const TAKE = ["login", { key: "k" }] as const;
 
-  test("one that may CREATE makes the table", async () => {
+  test("that may CREATE makes the table", async () => {
     const store = mysql(await connect("makes", "CREATE, SELECT, INSERT, UPDATE, DELETE"), { table: "made" });
     expect(
       (await defineLimits(limits, { timeout: 60_000, store, log: false }).limit(...TAKE)).degraded,
     ).toBeUndefined();
   });
 
-  test("the guide's SQL makes the same table, for a role that may not", async () => {
+  test("that may not CREATE uses the table of the guide's SQL, which is the same", async () => {
     const pool = await connect("app");
     const sql = readFileSync(new URL("table.sql", import.meta.url), "utf8");
     for (const statement of sql.split(";\n").slice(0, -1)) await fixture.admin.query(statement);
@@ -126,7 +126,7 @@ describe("roles", () => {
     expect(await made("tidegate")).toBe((await made("made")).replace("`made`", "`tidegate`"));
   });
 
-  test("one that may not CREATE reports a missing table", async () => {
+  test("that may not CREATE reports a missing table", async () => {
     const pool = await connect("cannot", "SELECT, INSERT, UPDATE, DELETE");
     const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(pool, { table: "absent" }), log: false });
     const { cause } = await limiter.limit("login", { key: "k" });

@@ -38,16 +38,16 @@ async function everything(client: PostgresClient, name: string, prepare = true):
   expect(granted(sharing)).toBe(STRANGE.length);
 }
 
-describe("the clients that people have", () => {
-  test("pg's Pool", () => everything(fixture.pool(), "pool"));
-  test("pg's Pool, statements not prepared", () => everything(fixture.pool(), "unprepared", false));
-  test("pg's Client", async () => {
+describe("every operation works", () => {
+  test("with pg's Pool", () => everything(fixture.pool(), "pool"));
+  test("with pg's Pool, and statements that are not prepared", () => everything(fixture.pool(), "unprepared", false));
+  test("with pg's Client", async () => {
     const client = new Client(fixture.server.options);
     await client.connect();
     await everything(client, "client");
     await client.end();
   });
-  test("pg's Client that is not connected: the error names the call that connects it", async () => {
+  test("not with pg's Client that is not connected: the error names the call that connects it", async () => {
     const limits = defineLimits(
       { a: { kind: "token bucket", rate: 1, period: 1000 } },
       { store: postgres(new Client()), log: false },
@@ -56,27 +56,27 @@ describe("the clients that people have", () => {
     expect(String(cause)).toContain("the client is not connected; await client.connect() before the first call");
   });
 
-  test.each([true, false])("postgres.js, prepare: %s", async (prepare) => {
+  test.each([true, false])("with postgres.js, prepare: %s", async (prepare) => {
     const { host, port, user, database } = fixture.server.options;
     const sql = postgresJs({ host, port, user, database, max: 4, onnotice: () => {} });
     await migrate(sql);
     await everything(sql, `js.${prepare}`, prepare);
     await sql.end();
   });
-  test("postgres.js that renames columns", async () => {
+  test("with postgres.js that renames columns", async () => {
     const { host, port, user, database } = fixture.server.options;
     const sql = postgresJs({ host, port, user, database, transform: postgresJs.pascal, onnotice: () => {} });
     await everything(sql, "pascal");
     await sql.end();
   });
-  test("PGlite", async () => {
+  test("with PGlite", async () => {
     const client = await PGlite.create();
     await migrate(client);
     await migrate(client);
     await everything(client, "lite");
     await client.close();
   });
-  test("anything with query(text, values): rows as objects or as arrays", async () => {
+  test("with any query(text, values), whose rows are objects or arrays", async () => {
     const pool = fixture.pool();
     await everything({ query: (text, values) => pool.query(text, values) }, "any");
     await everything({ query: async (text, values) => (await pool.query(text, values)).rows }, "rows");
@@ -85,7 +85,7 @@ describe("the clients that people have", () => {
       "arrays",
     );
   });
-  test("a function with query and an unsafe that sends nothing, as neon() makes", async () => {
+  test("with a function that has query and an unsafe that sends nothing, as neon() makes", async () => {
     const pool = fixture.pool();
     const neon = Object.assign(() => {}, {
       query: async (text: string, values?: unknown[]) => (await pool.query(text, values)).rows,
@@ -94,19 +94,19 @@ describe("the clients that people have", () => {
     await migrate(neon);
     await everything(neon, "neon");
   });
-  test("Bun's SQL on another database: an error that names it", () => {
+  test("not with Bun's SQL on another database, which the error names", () => {
     const sql = Object.assign(() => {}, { unsafe: () => Promise.resolve([]), options: { adapter: "mysql" } });
     expect(() => postgres(sql)).toThrow(
       'must be a PostgreSQL client, with query(text, values) or unsafe(text, values); got one of "mysql"',
     );
   });
 
-  test("not a client: an error that says what is one", () => {
+  test("not with a value that is no client: the error has the rule", () => {
     for (const bad of [undefined, null, 1, "postgres://", {}, { query: 1 }]) {
       expect(() => postgres(bad as never)).toThrow(/^`client` must be a PostgreSQL client, with query/);
     }
   });
-  test("settings out of range: errors that name them", () => {
+  test("not with settings out of range, which the errors name", () => {
     const pool = fixture.pool();
     expect(() => postgres(pool, { statements: 0 })).toThrow("`statements` must be an integer from 1 to 100; got 0");
     expect(() => postgres(pool, { batch: 1.5 })).toThrow("`batch` must be an integer from 1 to 10000; got 1.5");
@@ -158,7 +158,7 @@ describe("databases and sessions that are set up otherwise", () => {
 });
 
 describe("the migration", () => {
-  test("several at the same time, and again, keep what is stored", async () => {
+  test("keeps what is stored, also where several run at the same time or again", async () => {
     const pool = fixture.pool();
     await Promise.all(Array.from({ length: 8 }, () => migrate(pool, { schema: 'my "limits"' })));
     const store = postgres(pool, { ...PATIENT, schema: 'my "limits"' });
@@ -181,7 +181,7 @@ describe("the migration", () => {
     const relations = "SELECT relname FROM pg_class WHERE relnamespace = 'tidegate'::regnamespace ORDER BY 1";
     expect((await fixture.rows(relations)).map(({ relname }) => relname)).toEqual(["states", "states_pkey"]);
   });
-  test("the table is unlogged where the setting says so", async () => {
+  test("makes an unlogged table where `unlogged` is set", async () => {
     await migrate(fixture.admin, { schema: "quick", unlogged: true });
     const text =
       "SELECT relnamespace::regnamespace::text AS schema, relpersistence::text AS kept FROM pg_class WHERE relname = 'states' AND relnamespace::regnamespace::text IN ('quick', 'tidegate') ORDER BY 1";
@@ -190,7 +190,7 @@ describe("the migration", () => {
       { schema: "tidegate", kept: "p" },
     ]);
   });
-  test("without it: a StoreError, and a degraded decision of the limiter", async () => {
+  test("is required: without it a call is a StoreError, and a limiter's decision is degraded", async () => {
     const store = postgres(fixture.pool(), { ...PATIENT, schema: "absent" });
     const limit = stock("absent", 10);
     await expect(store.decide(take(limit, "k"))).rejects.toMatchObject({

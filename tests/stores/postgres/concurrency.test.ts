@@ -30,7 +30,7 @@ describe.each(levels)("%s", (level) => {
   // At higher levels every conflict undoes a statement: fewer writers show the same.
   const [stores, turns] = level === "read committed" ? [16, 25] : [4, 10];
 
-  test("many processes on one key grant what there is, and no more", async () => {
+  test("many processes on one key grant exactly the capacity", async () => {
     const limit = stock(`one-${tag}`, 300);
     const all = Array.from({ length: stores }, () =>
       fixture.store({ statementTimeout: 60_000 }, { max: 2, ...at(level) }),

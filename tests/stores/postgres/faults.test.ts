@@ -222,7 +222,7 @@ describe("a server that fails", () => {
     await busyIsNoOutage(fixture.store());
   });
 
-  test("no connection left: an error that says so, and recovery when there is one", async () => {
+  test("a server without a free connection: the error states that, and calls resume once there is one", async () => {
     await sql("CREATE ROLE limited LOGIN");
     const held: Client[] = [];
     try {
@@ -246,7 +246,7 @@ describe("a server that fails", () => {
     await recovers(() => limits.limit("api", { key: "k" }));
   });
 
-  test("a row that another session keeps locked: the deadline holds, the error names the lock, and nothing is taken", async () => {
+  test("a call on a row that another session keeps locked ends at its deadline, names the lock, and takes nothing", async () => {
     const limit = stock("locked", 100);
     const store = fixture.store({ statementTimeout: 5000 });
     await store.decide(take(limit, "k"));
@@ -284,7 +284,7 @@ describe("a server that fails", () => {
     expect(left).toBeCloseTo(99, 6);
   });
 
-  test("a refused connection, an unknown role, a read-only session: a StoreError with the client's error as cause", async () => {
+  test("a refused connection, an unknown role and a read-only session are StoreErrors with the client's error as cause", async () => {
     const port = fixture.server.port;
     const refused = fixture.store({}, { port: 1 });
     const limit = stock("refused", 10);

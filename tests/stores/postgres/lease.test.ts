@@ -19,7 +19,7 @@ function counted(store: PostgresStore): PostgresStore & { calls: number } {
   return watched;
 }
 
-test("nodes on one key grant what there is, to the last token, and one call in a hundred reaches the database", async () => {
+test("nodes on one key grant exactly the capacity, to the last token, and one call in a hundred reaches the database", async () => {
   const settings = { lease: true, statementTimeout: 60_000 };
   const stores = Array.from({ length: 3 }, () => counted(fixture.store(settings, { max: 2 })));
   const nodes = stores.map((store) => defineLimits({ leased: config }, { store, timeout }));

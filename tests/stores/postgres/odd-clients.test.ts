@@ -133,7 +133,7 @@ describe("connections that stay open and lead nowhere", () => {
       return { client: pool, end: () => pool.end() };
     }));
 
-  test("postgres.js does with a socket that has a timeout", () =>
+  test("postgres.js closes them and connects anew where its socket has a timeout", () =>
     recovers((port) => {
       const { host, user, database } = fixture.server.options;
       // postgres.js reads `socket`, and its types leave it out.

@@ -18,7 +18,7 @@ describe.skipIf(!hasPgbouncer).each(["read committed", "serializable"])("PgBounc
   });
   afterAll(() => bouncer?.close());
 
-  test("eight processes on one key over three connections grant what there is, and no more", async () => {
+  test("eight processes on one key over three connections grant exactly the capacity", async () => {
     const limit = stock("pooled", 300);
     const stores = Array.from({ length: 8 }, () => fixture.store(patient, { port: bouncer.port, max: 2 }));
     const decisions = await Promise.all(
@@ -28,7 +28,7 @@ describe.skipIf(!hasPgbouncer).each(["read committed", "serializable"])("PgBounc
     expect((await stores[0]?.getValue(limit, "k"))?.value).toBeCloseTo(0, 6);
   });
 
-  test("prepared statements, the default: the error names the option, and no more is granted than there is", async () => {
+  test("with prepared statements, the default, the error names the option, and no more than the capacity is granted", async () => {
     const limit = stock("prepared", 50);
     const stores = Array.from({ length: 6 }, () => fixture.store({}, { port: bouncer.port, max: 2 }));
     const calls = Array.from({ length: 20 }).flatMap(() => stores.map((store) => store.decide(take(limit, "k"))));
@@ -45,7 +45,7 @@ describe.skipIf(!hasPgbouncer).each(["read committed", "serializable"])("PgBounc
     ).toBeLessThanOrEqual(50);
   });
 
-  test("every operation, and a transaction of the caller's, through postgres.js", async () => {
+  test("every operation works through postgres.js, also in a transaction of the caller", async () => {
     const { host, user, database } = fixture.server.options;
     const sql = postgresJs({ host, port: bouncer.port, user, database, prepare: false, onnotice: () => {} });
     const store = postgres(sql, patient);

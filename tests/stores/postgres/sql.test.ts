@@ -211,7 +211,7 @@ test("the library and SQL share one row", async () => {
   expect((await store.getValue(limit, undefined)).value).toBeCloseTo(9, 6);
 });
 
-test("the examples of the guide", async () => {
+test("the guide's examples return the guide's rows", async () => {
   const text = readFileSync(new URL("decide.sql", import.meta.url), "utf8");
   const [one, each] = text.split(/;\s*\n/) as [string, string];
   expect(await fixture.rows(one)).toEqual([{ ok: true, value: 19, retry_at: null }]);
@@ -242,7 +242,7 @@ test("a session with standard_conforming_strings off calls decide too", async ()
   await expect(pool.query(`SELECT ( ${call} ).*`)).rejects.toMatchObject({ code: "0A000" });
 });
 
-test("block and unblock in SQL", async () => {
+test("in SQL too, block denies until the ms at which it ends, and unblock ends it", async () => {
   const at = 1_763_640_000_000;
   const take = (now: number) =>
     fixture.rows(`SELECT ok, retry_at FROM tidegate.decide('take', 'sin', 'k', 10, 60000, at => ${now})`);

@@ -57,7 +57,7 @@ describe.each(["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])("in a trans
   });
 });
 
-test("parallel calls in one transaction take exactly what there is, and all of it comes back with a rollback", async () => {
+test("parallel calls in one transaction take exactly the capacity, and a rollback returns all of it", async () => {
   const store = fixture.store();
   const [limit, other] = [stock("parallel", 5), stock("beside", 10)];
   const body = async (bound: PostgresStore): Promise<void> => {
@@ -99,7 +99,7 @@ test("a conflict inside the user's transaction rejects and is not retried: 40001
   expect((await store.getValue(limit, "other")).value).toBe(10);
 });
 
-test("a limiter on the store within a transaction", async () => {
+test("what a limiter on the store within a transaction takes is rolled back with it", async () => {
   const store = fixture.store();
   const configs = { order: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 } } as const;
   const client = new Client(fixture.server.options);
@@ -113,7 +113,7 @@ test("a limiter on the store within a transaction", async () => {
   expect((await outside.check("order", { key: "k", count: 10 })).ok).toBe(true);
 });
 
-test("postgres.js: the store within sql.begin", async () => {
+test("postgres.js: what the store within sql.begin takes is rolled back or committed with it", async () => {
   const { host, port, user, database } = fixture.server.options;
   const sql = postgresJs({ host, port, user, database, onnotice: () => {} });
   const store = fixture.store();

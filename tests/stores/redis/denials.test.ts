@@ -99,7 +99,7 @@ describe("remembered denials", () => {
     expect((await take("g", 5)).ok).toBe(true);
   });
 
-  test("nor is one that was sent between the ends of two", async () => {
+  test("a denial that was sent while two gives end is not remembered", async () => {
     const denials = new Denials(60_000);
     const denial = { states: [null], passed: false };
     let end = (): void => {};
@@ -127,7 +127,7 @@ describe("remembered denials", () => {
     expect(await scriptCalls()).toBe(1);
   });
 
-  describe("what others give back or reset", () => {
+  describe("a remembered denial, after another process's give or reset", () => {
     // The steady clock alone: sockets run as ever.
     beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
     const slow = (shards: number) =>
@@ -137,7 +137,7 @@ describe("remembered denials", () => {
       [1, undefined, 1_000],
       [4, undefined, 1_000],
       [1, 40, 40],
-    ])("is seen within rememberDenials (%s shards, option %s: %s ms)", async (shards, rememberDenials, expected) => {
+    ])("ends within rememberDenials (%s shards, option %s: %s ms)", async (shards, rememberDenials, expected) => {
       const of = slow(shards);
       for (const reset of [() => client.flushall(), () => redis(client).reset(of, "k")]) {
         replaceStore(redis(client, { rememberDenials }));
@@ -152,7 +152,7 @@ describe("remembered denials", () => {
       }
     });
 
-    test("does not make memory grow while one script call is never answered", async () => {
+    test("does not make memory grow while one script call gets no reply", async () => {
       let lost = false;
       const silent = redis({
         ...restLike(client),

@@ -105,11 +105,15 @@ test(`${STEPS} random steps answer as the core does, in turns of many`, { timeou
   await run(new RedisStore(client, { rememberDenials: 0 }), STEPS, 40, SEED);
 });
 
-test("and one after another, with denials remembered", { timeout: 600_000 }, async () => {
+test("random steps, one after another, answer as the core does, with denials remembered", {
+  timeout: 600_000,
+}, async () => {
   await run(new RedisStore(client), STEPS / 10, 1, SEED + 1);
 });
 
-test("and by the server's clock, where takes without debt have a short way", { timeout: 600_000 }, async () => {
+test("random steps by the server's clock answer as the core does, also on the fast path of takes without debt", {
+  timeout: 600_000,
+}, async () => {
   const random = new Random(SEED + 4);
   for (let done = 0; done < STEPS / 4; ) {
     const store = new RedisStore(client, { rememberDenials: 0 });
@@ -133,11 +137,15 @@ test("and by the server's clock, where takes without debt have a short way", { t
   }
 });
 
-test("and in the text form, for clients that carry no bytes", { timeout: 600_000 }, async () => {
+test("random steps in the text form, for clients that carry no bytes, answer as the core does", {
+  timeout: 600_000,
+}, async () => {
   await run(new RedisStore(restLike(client), { rememberDenials: 0 }), STEPS / 4, 40, SEED + 2);
 });
 
-test("and limitAll, with limits of several shards, which are one bucket here", { timeout: 600_000 }, async () => {
+test("random limitAll answer as the core does, also of limits of several shards, which are one bucket here", {
+  timeout: 600_000,
+}, async () => {
   const random = new Random(SEED + 3);
   for (let round = 0; round < STEPS / 1000; round++) {
     const store = new RedisStore(client, { rememberDenials: 0 });

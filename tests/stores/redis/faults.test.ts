@@ -80,7 +80,7 @@ const shapes = (["ioredis Redis", "node-redis client", "node-redis 4 client"] as
 );
 
 describe.each(shapes)("%s", (_, make) => {
-  test("SIGKILL and restart: denied meanwhile, resumed without help", async () => {
+  test("after SIGKILL calls are denied, and after a restart they resume without help", async () => {
     const server = await started();
     const tested = subject(await make(server.port));
     await resumes(tested);
@@ -136,7 +136,7 @@ describe.each(shapes)("%s", (_, make) => {
     expect(Math.round(await takenFrom(tested))).toBe(1 + 5 + 5);
   });
 
-  test("SIGSTOP: a black hole costs the deadline, then nothing, and no memory", async () => {
+  test("after SIGSTOP calls wait for their deadline, then for nothing, and memory does not grow", async () => {
     const server = await started();
     const tested = subject(await make(server.port));
     const running = await load(tested, 200);
@@ -154,7 +154,7 @@ describe.each(shapes)("%s", (_, make) => {
     await nothingTwice(tested, running.granted + 1, unknown);
   });
 
-  test("CLIENT PAUSE", async () => {
+  test("after CLIENT PAUSE calls resume, and nothing is taken twice", async () => {
     const server = await started();
     const tested = subject(await make(server.port));
     const before = await load(tested, 100);
@@ -168,7 +168,7 @@ describe.each(shapes)("%s", (_, make) => {
     await nothingTwice(tested, before.granted + paused.granted + 1, unknown);
   });
 
-  test("a server that takes no writes: a read-only replica, one whose memory is full", async () => {
+  test("calls on a server that takes no writes, as a read-only replica or one whose memory is full, are degraded", async () => {
     const failing = async (port: number, what: RegExp) => {
       const tested = subject(await make(port));
       const result = await load(tested, 500);
@@ -229,7 +229,7 @@ test("a connection in a MULTI of the application: the error names it, and calls 
   await resumes(tested);
 });
 
-test("wrong password: no call outlives its deadline, and none is granted", async () => {
+test("with a wrong password no call outlives its deadline, and none is granted", async () => {
   const server = await started("--requirepass", "secret");
   const tested = subject(await (single["ioredis Redis"] as (port: number) => Promise<Open>)(server.port));
   const result = await load(tested, 600);
@@ -237,7 +237,7 @@ test("wrong password: no call outlives its deadline, and none is granted", async
   expect(result.degraded.length).toBeGreaterThan(0);
 });
 
-test("connection refused, then a server: resumed without help", async () => {
+test("calls resume without help once a server listens where connections were refused", async () => {
   const port = await freePort();
   const tested = subject(await (single["ioredis Redis"] as (port: number) => Promise<Open>)(port));
   const result = await load(tested, 600);
@@ -248,7 +248,7 @@ test("connection refused, then a server: resumed without help", async () => {
   await resumes(tested);
 });
 
-test("LOADING: denied until the data is there", async () => {
+test("calls on a server that loads its data are denied until it has", async () => {
   const server = await started();
   const filler = server.client();
   const pipeline = filler.pipeline();
@@ -269,7 +269,7 @@ test("LOADING: denied until the data is there", async () => {
   await resumes(tested);
 });
 
-test("onStoreError: allow, and a local fraction", async () => {
+test("without a server, onStoreError allows, or decides on a local fraction", async () => {
   const port = await freePort();
   const open = await (single["ioredis Redis"] as (port: number) => Promise<Open>)(port);
   onTestFinished(() => open.close());

@@ -27,7 +27,7 @@ function within(
   }
 }
 
-test("two clients with queues of their own take turns, and never run more than the policy says", async () => {
+test("two clients with queues of their own take turns, and never exceed the policy", async () => {
   const policy = { kind: "token bucket", rate: 200, period: 1000, capacity: 5 } as const;
   const other = server.client();
   const began = Date.now();

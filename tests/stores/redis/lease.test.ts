@@ -13,7 +13,7 @@ const stock = (capacity: number): Config => ({ kind: "token bucket", rate: 1, pe
 
 withServer();
 
-test("processes on one key grant what there is, to the last token, and one call in a hundred reaches the server", async () => {
+test("processes on one key grant exactly the capacity, to the last token, and one call in a hundred reaches the server", async () => {
   const [capacity, asks, processes] = [30_000, 20_000, 3];
   const run = promisify(execFile);
   const outputs = await Promise.all(
@@ -28,7 +28,7 @@ test("processes on one key grant what there is, to the last token, and one call 
   expect(calls).toBeLessThan((processes * asks) / 100);
 });
 
-test("clients with callers at once get exactly what there is, one key beside another", async () => {
+test("concurrent callers of several clients are granted exactly the capacity of each key", async () => {
   const clients = Array.from({ length: 3 }, () => server.client());
   const nodes = clients.map((own) =>
     defineLimits({ hot: stock(3000) }, { store: redis(own, { lease: { ahead: 50 } }), timeout }),

@@ -93,7 +93,7 @@ test.each([
 });
 
 describe.each(Object.entries(single))("%s: what was denied at its deadline takes nothing later", (_, make) => {
-  test("where the server was stopped and goes on", async () => {
+  test("after the server was stopped and continues", async () => {
     const server = await started();
     const store = redis(await opened(make(server.port)));
     const limiter = defineLimits(limits, { store, timeout: 300, log: false });
@@ -115,7 +115,7 @@ describe.each(Object.entries(single))("%s: what was denied at its deadline takes
     expect(Math.round((await patient.getValue("api", { key: "k" })).value)).toBe(1e6);
   });
 
-  test("where this process was too busy to send it", async () => {
+  test("after this process was too busy to send it", async () => {
     const server = await started();
     const probe = server.client();
     onTestFinished(() => probe.disconnect());
@@ -129,7 +129,7 @@ describe.each(Object.entries(single))("%s: what was denied at its deadline takes
     expect(await probe.info("commandstats")).not.toMatch(/cmdstat_eval/);
   });
 
-  test("where this process was too busy to send many, the server has not failed", async () => {
+  test("after this process was too busy to send many, and the server has not failed", async () => {
     const server = await started();
     await busyIsNoOutage(redis(await opened(make(server.port))));
   });
@@ -286,7 +286,7 @@ async function keysOf(cluster: RedisCluster, probe: Redis): Promise<string[]> {
   });
 }
 
-test("a denial that the store remembers is no answer of a server that is down", async () => {
+test("a remembered denial does not count as an answer of a server that is down", async () => {
   const server = await started();
   const client = server.client();
   onTestFinished(() => client.disconnect());

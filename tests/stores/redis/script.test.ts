@@ -278,7 +278,7 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
     expect(Math.floor((await store.getValue(limit, "user", undefined)).value)).toBe(3);
   });
 
-  test("the program of the guide grants what there is, and returns how long to wait", async () => {
+  test("the guide's program grants the capacity, and returns how long to wait", async () => {
     const env = { ...process.env, TIDEGATE_LUA: SCRIPT, REDIS_URL: server.url };
     const program = fileURLToPath(new URL("./languages/limit.py", import.meta.url));
     const code = "import limit; print([limit.limit('ada')[0] for _ in range(11)].count(True), limit.limit('ada'))";

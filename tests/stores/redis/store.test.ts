@@ -131,7 +131,7 @@ describe("what is written", () => {
     expect([written.readDoubleLE(0), written.readDoubleLE(8)]).toEqual([1, now]);
   });
 
-  test("idle keys vanish", async () => {
+  test("idle keys expire", async () => {
     const fast = new Limit("fast", { kind: "token bucket", rate: 100, period: 1000 });
     await Promise.all(Array.from({ length: 50 }, (_, i) => take(`${i}`, 3, fast)));
     expect(await client.info("commandstats"), "were written").toMatch(/cmdstat_set:calls=50,/);

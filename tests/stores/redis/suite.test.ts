@@ -63,7 +63,7 @@ describe("one server", () => {
       corrupt: () => (id) => probe.set(`${name.includes("keyPrefix") ? "mine:" : ""}tidegate:${id}`, "garbage"),
     });
 
-    test("grants exactly what there is by the server's clock", async () => {
+    test("grants exactly the capacity by the server's clock", async () => {
       await probe.flushall();
       expect(await granted(open)).toBe(100);
     });
@@ -117,14 +117,14 @@ describe("a cluster of three", () => {
         shardsApart: "shards in different slots are taken from in parts, not spread evenly in one step",
       });
     });
-    test("grants exactly what there is by the servers' clocks", async () => {
+    test("grants exactly the capacity by the servers' clocks", async () => {
       expect(await granted(open)).toBe(100);
     });
   });
 });
 
 describe("behind a sentinel", () => {
-  test.each(Object.entries(sentinels))("%s: grants exactly what there is", async (_, make) => {
+  test.each(Object.entries(sentinels))("%s: grants exactly the capacity", async (_, make) => {
     await using server = await RedisServer.start();
     await using sentinel = await startSentinel(server.port);
     const open = await make(sentinel.port);

@@ -133,7 +133,7 @@ async function page(): Promise<(request: Request) => Promise<Response>> {
   }
 }
 
-test("the migration page's code grants what there is, to parallel calls and after SCRIPT FLUSH", async () => {
+test("the migration page's code grants exactly the capacity, to parallel calls and after SCRIPT FLUSH", async () => {
   const POST = await page();
   const send = (user: string) =>
     POST(new Request("http://localhost/", { method: "POST", headers: { "x-user": user } }));

@@ -32,7 +32,7 @@ function lines(value: number, count = 1, key: string | undefined = "ann"): strin
 }
 
 describe("the state of a key, in words", () => {
-  test("that has tokens, and one that is full", () => {
+  test("has the tokens, the next call and when the key is full", () => {
     expect(lines(4.5)).toEqual([
       "api ann",
       "  state  4.5 of 20 tokens",
@@ -44,14 +44,14 @@ describe("the state of a key, in words", () => {
     expect(lines(20)[3]).toBe("  full   now, as is a key without calls");
   });
 
-  test("that owes tokens: until when it is denied", () => {
+  test("has the tokens owed, and until when a call is denied", () => {
     expect(lines(-139).slice(1, 3)).toEqual([
       "  state  -139 of 20 tokens; 139 tokens owed, for a block, a charge or a reservation",
       "  next   a call for 1 token is denied for 14 min, until 2023-11-14T22:27:20.000Z",
     ]);
   });
 
-  test("a call that is never granted", () => {
+  test("reports that a count beyond the capacity is never granted", () => {
     expect(lines(20, 21)[2]).toBe("  next   a call for 21 tokens is never granted: it exceeds capacity");
   });
 

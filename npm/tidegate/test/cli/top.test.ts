@@ -27,7 +27,7 @@ test.each<[string, () => Pages]>([
   await failed;
 });
 
-test("the list, as a person reads it", () => {
+test("the list is a table with one row per key and a heading with the totals", () => {
   const row = { name: "api", value: -14.00049, limit: 3, resetAt: 0, ok: false, retryAt: 1, retryAfter: 899_000 };
   const list = { now: 0, count: 2.5, keys: 9, denied: 2 };
   const never = { ...row, key: "never\u202e", value: 1, retryAt: undefined, retryAfter: undefined };

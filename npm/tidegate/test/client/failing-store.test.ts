@@ -84,7 +84,7 @@ describe.each([true, false])("a queue on a store that fails, synchronous: %j", (
     await throttled.idle();
   });
 
-  test("what the store did not take does not go back to it", async () => {
+  test("tokens that the store did not take are not returned to it", async () => {
     const one = semaphore(1);
     const { clock, broken, limiter, throttled } = queue("allow", one);
     await one.acquire();

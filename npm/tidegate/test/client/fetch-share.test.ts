@@ -17,7 +17,7 @@ test.each([
   { credentials: "include", cache: "no-store", redirect: "error", mode: "cors", referrer: "", integrity: "sha256-A" },
   { headers: { Accept: "a" }, method: "get" },
   { cache: undefined },
-])("those of the same settings do: %j", async (init) => {
+])("concurrent GETs with the same settings share a request: %j", async (init) => {
   expect(await sentFor(init, { ...init })).toBe(1);
 });
 
@@ -31,11 +31,11 @@ test.each([
   { integrity: "sha256-A" },
   { keepalive: true },
   { headers: { Accept: "a" } },
-])("those of other settings do not: %j", async (init) => {
+])("concurrent GETs with different settings share no request: %j", async (init) => {
   expect(await sentFor({}, init)).toBe(2);
 });
 
-test("those of settings that fetch does not have, such as a host's own, do not", async () => {
+test("concurrent GETs with settings that only a host defines share no request", async () => {
   expect(await sentFor({ dispatcher: {} }, { dispatcher: {} })).toBe(2);
   expect(await sentFor({ cf: { cacheTtl: 1 } }, { cf: { cacheTtl: 2 } })).toBe(2);
 });

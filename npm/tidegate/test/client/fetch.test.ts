@@ -191,7 +191,7 @@ describe("limits that the server reports", () => {
   });
 
   test.each(DIALECTS.filter(({ reported }) => reported.limits.some(({ remaining }) => remaining === 0)))(
-    "$api: it waits until the longest reset",
+    "$api: the next request waits until the longest reset",
     async ({ fields, reported }) => {
       const { clock, times, make } = serving({ fields }, {});
       const fetch = make();

@@ -119,7 +119,7 @@ test("where a proxy has added its own fields, the reset is of the server whose r
   }
 });
 
-test("a limit of the drafts without a policy, beside policies of others, by a token, without a time, or by a number", () => {
+test("a RateLimit item is read without its own policy, with a token as name and without a reset, but not with a number as name", () => {
   const read = (RateLimit: string, policy = "") =>
     readRateLimit(new Headers({ RateLimit, "RateLimit-Policy": policy }), NOW).limits;
   const reported = { name: "a", unit: "requests", limit: undefined, remaining: 1, resetAfter: 2000 };
@@ -133,7 +133,7 @@ test("a limit of the drafts without a policy, beside policies of others, by a to
 test.each([
   ["1500.25", 1500.25],
   ["1500 , 20", 1500],
-])("a wait in ms of %s", (text, wait) =>
+])("Retry-After-Ms: %s is a wait of %d ms", (text, wait) =>
   expect(readRateLimit(new Headers({ "Retry-After-Ms": text }), NOW).retryAfter).toBe(wait),
 );
 

@@ -212,7 +212,7 @@ describe.each<[string, () => Store | undefined, LimitOn]>([
     expect(ran.map(([name, at]) => `${name} ${at}`)).toEqual(["a 0", "b 100", "c 200", "e 300"]);
   });
 
-  test("idle, drain and clear", async () => {
+  test("drain refuses new calls, clear rejects queued ones, and both idle and drain resolve once none is left", async () => {
     const { clock, ran, fn } = noted();
     const throttled = throttle(fn, limitOn(make(), spaced, clock.now), { clock });
     await throttled.idle();

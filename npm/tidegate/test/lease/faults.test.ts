@@ -28,7 +28,7 @@ test("if the store fails in mid-refill, leased tokens are spent, and onStoreErro
   expect(world.unspent).toBeGreaterThanOrEqual(0);
 });
 
-test("a burst of 256 requests of counts larger than the lease is granted exactly what there was", async () => {
+test("of 256 requests at one time with counts larger than the lease, exactly the tokens available are granted", async () => {
   for (const count of [7, 30, 100]) {
     const world = new World(still(1000), () => 2);
     const node = world.node();

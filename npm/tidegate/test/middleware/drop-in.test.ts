@@ -81,7 +81,7 @@ describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, ma
     expect(await statuses(url, 1)).toEqual([200]);
   });
 
-  test("two limiters on one store do not meet where their names differ", async () => {
+  test("two limiters of different names on one store count separately", async () => {
     const shared = make();
     const a = await serve({ windowMs: 60_000, limit: 1, store: expressRateLimitStore({ store: shared, name: "a" }) });
     const b = await serve({ windowMs: 60_000, limit: 1, store: expressRateLimitStore({ store: shared, name: "b" }) });
@@ -101,7 +101,7 @@ describe.each(STORES)("express-rate-limit, with a store that answers %s", (_, ma
 
 const failing = () => behind(() => Promise.reject(new Error("gone")), "down");
 
-test("a store that fails is express-rate-limit's to pass on or not", async () => {
+test("express-rate-limit's passOnStoreError decides about requests while the store fails", async () => {
   const status = async (passOnStoreError: boolean) => {
     const app = express();
     const store = expressRateLimitStore({ store: failing(), name: `pass-${passOnStoreError}` });
@@ -192,7 +192,7 @@ test("skipOnError lets requests through where the store fails", async () => {
   expect(await status("/peek")).toBe(500);
 });
 
-test("a hit that a failing store does not count is @nestjs/throttler's to reject", async () => {
+test("the storage of @nestjs/throttler rejects a hit that a failing store does not count", async () => {
   const storage = throttlerStorage({ store: failing(), name: "web" });
   await expect(storage.increment("k", 1000, 1, 0, "short")).rejects.toThrow("gone");
 });

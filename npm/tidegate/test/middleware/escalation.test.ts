@@ -172,7 +172,7 @@ test.each<[string, (name: string, op: string) => boolean, number]>([
   ["the store does not decide whether a block begins, and one does", (name) => name === "api.begins", MINUTE],
   ["the store does not count the block, and the first length is its length", (name) => name === "api.blocks", MINUTE],
   ["the store does not block, and the denial is as it was", (name, op) => name === "api" && op === "block", SECOND],
-])("where %s", async (_, fails, retryAfter) => {
+])("with a failing store, %s", async (_, fails, retryAfter) => {
   for (const onStoreError of ["deny", { local: 1 }] as const) {
     const store = later();
     const decide = store.decide.bind(store);

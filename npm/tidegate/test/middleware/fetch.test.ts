@@ -51,11 +51,11 @@ describe("settles once", () => {
   };
   const hello = () => new Response("hello");
 
-  test("for a client that left before the decision, though the handler answers", async () => {
+  test("with 499 for a client that left before the decision, although the handler responds", async () => {
     expect(await ended(AbortSignal.abort(), hello)).toEqual([[499, true]]);
   });
 
-  test("for a request without a signal, as that of Azure Functions", async () => {
+  test("with the response's status for a request without a signal, as of Azure Functions", async () => {
     const ends: unknown[] = [];
     const request = { url: "http://a/", method: "GET", headers: new Headers(), params: { name: "ada" } };
     const settle: FetchOptions<typeof request, "api">["settle"] = ({ status, aborted }) => {
@@ -67,7 +67,7 @@ describe("settles once", () => {
     expect(ends).toEqual([[200, false]]);
   });
 
-  test("for a client that left during the handler, which answers then", async () => {
+  test("with 499 for a client that left while the handler ran, which responds then", async () => {
     const client = new AbortController();
     const answer = () => {
       client.abort();
@@ -162,7 +162,7 @@ test.each([
   expect(limits.getValue("api", { key: "k" }).value).toBe(1);
 });
 
-describe("responses that are none", () => {
+describe("a handler without a response", () => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
   const call = (key: string, handler: () => unknown, denied?: () => unknown) =>
     rateLimit(

@@ -144,13 +144,13 @@ describe("an error of next is not caught, and next is not called again", () => {
   const response = { getHeader: () => undefined, setHeader() {} };
   afterEach(() => void next.mockClear());
 
-  test("with a store in memory", () => {
+  test("a store in memory: it is thrown to the host", () => {
     const middleware = rateLimit(limits, { name: "api", key: "k" });
     expect(() => middleware({ headers: {} } as never, response as never, next)).toThrow("in the handler");
     expect(next).toHaveBeenCalledTimes(1);
   });
 
-  test("with an asynchronous store", async () => {
+  test("an asynchronous store: it is an unhandled rejection", async () => {
     const middleware = rateLimit(
       defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { store: later() }),
       {

@@ -14,7 +14,7 @@ import { listen, orders } from "./handler.ts";
 import { seen } from "./seen.ts";
 import { middlewareSuite } from "./suite.ts";
 
-test("in app.request the environment states the address, and without one the error says so", async () => {
+test("in app.request the environment has the client's address, and without it the error names `key`", async () => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
   const app = new Hono();
   app.use(rateLimit(limits, { name: "api" }));
@@ -147,23 +147,23 @@ for (const [version, adapt] of Object.entries(ADAPTERS)) {
       return [status, names, headers.get("x-own")];
     };
 
-    test("with a response from fetch, whose headers are immutable", async () => {
+    test("are on a response from fetch, whose headers are immutable", async () => {
       const origin = await listen(createServer((_, response) => void response.setHeader("x-own", "1").end("remote")));
       expect(await nested(() => fetch(origin.url))).toEqual([200, ['"a"', '"b"'], "1"]);
     });
 
-    test("with a response from fetch that has limits of its own", async () => {
+    test("are on a response from fetch, beside the limits that it has", async () => {
       const fields = { "x-own": "1", ratelimit: '"o";r=1;t=9' };
       const origin = await listen(createServer((_, response) => void response.writeHead(200, fields).end("remote")));
       expect(await nested(() => fetch(origin.url))).toEqual([200, ['"a"', '"b"', '"o"'], "1"]);
     });
 
-    test("with a Response of the handler's own", async () => {
+    test("are on a Response that the handler makes", async () => {
       const own = () => new Response("hello", { headers: { "x-own": "1" } });
       expect(await nested(own)).toEqual([200, ['"a"', '"b"'], "1"]);
     });
 
-    test("with a thrown HTTPException", async () => {
+    test("are on the response of an HTTPException that the handler throws", async () => {
       const response = new Response("no", { status: 403, headers: { "x-own": "1" } });
       const thrown = () => {
         throw new HTTPException(403, { res: response });

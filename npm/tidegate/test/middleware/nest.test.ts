@@ -184,7 +184,7 @@ async function ofUsers(order: "authenticates first" | "authenticates last" | "on
   return statuses;
 }
 
-test("a key reads what a guard in front has found: of a module imported first, or before RateLimitGuard on a controller", async () => {
+test("a key function reads what an earlier guard set: of a module imported first, or before RateLimitGuard on a controller", async () => {
   expect(await ofUsers("authenticates first")).toEqual([200, 429, 200]);
   expect(await ofUsers("on a controller of another module")).toEqual([200, 429, 200]);
   expect(await ofUsers("authenticates last")).toEqual([200, 429, 429]); // as Nest runs the guards

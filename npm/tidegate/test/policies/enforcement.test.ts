@@ -105,7 +105,7 @@ describe.each([
     expect([await left("trial"), await left("second"), await left("api")]).toEqual([0, 8, 0]);
   });
 
-  test("is enforced so in direct calls with its config, which throw nothing", async () => {
+  test("allows direct calls with its config too, which throw nothing", async () => {
     const { policies, left } = start([trial], store());
     const call = { config: policies.configOf("trial"), throws: true };
     for (const ok of [true, false]) {
@@ -128,7 +128,7 @@ describe.each([
     expect(decided?.decisions[0]).toMatchObject({ reserved: false, shadow: { reserved: true, retryAfter: SECOND } });
   });
 
-  test("gets back only what it took", async () => {
+  test("gets back only the tokens that it took", async () => {
     const { send, left } = start([trial, rule("api", 9)], store(), { settle: () => 0 });
     await send();
     expect([await left("trial"), await left("api")]).toEqual([1, 9]);
@@ -325,7 +325,7 @@ describe.each([
     expect(await limiter.check("api", { config, key: "a" })).toMatchObject({ retryAfter: MINUTE });
   });
 
-  test("so it does of a list, whose rule in shadow mode takes from the key of the call, too", async () => {
+  test("blocks the key that was denied in a list too, where a rule in shadow mode takes from the same key", async () => {
     const { policies } = start([blocking, rule("trial", 9, { shadow: true })], store());
     const { limiter } = policies;
     const keyed = (name: string, key: string) => ({ name, key, config: policies.configOf(name) });

@@ -29,7 +29,7 @@ function start(document: PolicyDocument) {
   return { clock, policies, took };
 }
 
-describe("which rules", () => {
+describe("the rules that apply", () => {
   test("a verified claim selects the plan, and each API key has its own bucket", () => {
     const { took } = start(PLANS);
     const take = (plan: string, key: string) => took({ headers: { "x-api-key": key }, claims: { plan } });
@@ -187,7 +187,7 @@ describe("a rule in shadow mode and the fallback", () => {
   });
 });
 
-describe("whose limit", () => {
+describe("the bucket of a request", () => {
   test("a missing part of a key counts as a distinct value: all requests without it share one bucket", () => {
     const { took } = start({ rules: [rule({ limit_keys: ["jwt:org", "header:x-project"] })] });
     const take = (org: unknown, project?: string) =>
@@ -230,7 +230,7 @@ describe("whose limit", () => {
   });
 });
 
-describe("how much", () => {
+describe("the cost of a request", () => {
   const hostile = ["-1", "NaN", "1e308", "Infinity", "0x10", "", " ", "1,1", "1, 1", "__proto__", "9".repeat(1 << 20)];
 
   test("a client's cost is clamped to its bounds; an invalid number costs the default, never less", () => {

@@ -7,7 +7,7 @@ import { config, observing, page, server, show } from "./shown.ts";
 
 beforeEach(useClocks);
 
-test("only limits that are shown are requested then", async () => {
+test("a page that becomes visible requests the limits that it shows, and no others", async () => {
   const { turn } = page();
   const requested: string[] = [];
   const from = new RemoteLimits((name) => {

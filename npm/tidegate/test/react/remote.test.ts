@@ -115,7 +115,7 @@ describe("what a component shows", () => {
     stop();
   });
 
-  test("is as of then where an event handler reads a field that no render has read", async () => {
+  test("has the value of that moment where an event handler reads a field that no render has read", async () => {
     const observer = observing(new RemoteLimits(server({ value: 0 }).load), 1);
     let renders = 0;
     const stop = observer.subscribe(() => void renders++);

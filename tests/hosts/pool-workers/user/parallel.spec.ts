@@ -72,7 +72,7 @@ describe.each(["LIMITS", "LATE", "CLASSIC"] as const)("%s", (binding) => {
     ).toBe(20);
   });
 
-  test("shards in objects of their own: what is granted and what is left are 100 together", async () => {
+  test("shards in objects of their own: granted and remaining tokens add up to 100", async () => {
     const limits = limitsOn();
     const all = granted(await times(150, () => limits.limit("wide")));
     expect(all).toBeLessThanOrEqual(100);
