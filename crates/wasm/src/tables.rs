@@ -38,17 +38,35 @@ pub fn restore(max_keys: u32) -> i32 {
     })
 }
 
-/// Writes all states of a table as bytes. Their address and length are the first two numbers; [`room`] frees them.
+/// Writes all states of a table as bytes. Their address and length are the first two numbers; [`room`] frees them. Returns
+/// [`BROKEN`] if there is no such table, or no memory for the bytes.
 #[wasm_bindgen]
 #[must_use]
 pub fn dump(table: u32) -> u32 {
     with(|engine| {
-        let Some(bytes) = engine.tables.get(table as usize).map(Table::dump) else { return BROKEN };
-        engine.bytes = bytes;
+        let Some(table) = engine.tables.get(table as usize).filter(|table| has_room(table)) else { return BROKEN };
+        engine.bytes = table.dump();
         engine.numbers[0] = engine.bytes.as_ptr() as usize as f64;
         engine.numbers[1] = engine.bytes.len() as f64;
         0
     })
+}
+
+/// Whether there is memory for a dump: WebAssembly does not recover from an allocation that fails.
+#[cfg(feature = "std")]
+fn has_room(table: &Table) -> bool {
+    let mut room: Vec<u8> = Vec::new();
+    // A state has 32 bytes, and all else fewer than 64.
+    let reserved = room.try_reserve_exact(table.stats().keys * 32 + 64).is_ok();
+    // Otherwise the compiler leaves the allocation out, as one that is not used.
+    core::hint::black_box(&room);
+    reserved
+}
+
+/// `small` has no room for this.
+#[cfg(not(feature = "std"))]
+const fn has_room(_: &Table) -> bool {
+    true
 }
 
 /// Frees a table.

@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Exports } from "../src/engine/exports.ts";
+import { VERSION } from "../src/engine/generated/bounds.ts";
 import { INPUT_ERROR, OPS } from "../src/engine/generated/wire.ts";
 
 const HOSTS = {
@@ -11,6 +12,17 @@ const HOSTS = {
 };
 const MIB = 2 ** 20;
 const FIVE_A_SECOND = [5, 1000, Number.NaN, Number.NaN, Number.NaN, Number.NaN];
+
+/** Grows a memory to its limit, by pages that the allocator does not have. */
+function takeAll(memory: WebAssembly.Memory): void {
+  for (let pages = 2 ** 15; pages >= 1; ) {
+    try {
+      memory.grow(pages);
+    } catch {
+      pages /= 2;
+    }
+  }
+}
 
 describe.each(Object.entries(HOSTS))("%s", (_, host) => {
   let engine: Engine;
@@ -93,13 +105,7 @@ test("on a server, a table that has taken all memory leaves some for other calls
     for (let i = from; i < to; i++) take(table, limit, `user:${i}`);
   };
   flood(0, 20_000);
-  for (let pages = 2 ** 15; pages >= 1; ) {
-    try {
-      wasm.memory.grow(pages);
-    } catch {
-      pages /= 2;
-    }
-  }
+  takeAll(wasm.memory);
   flood(20_000, 80_000);
   wasm.stats(table);
   const [keys = 0, , evicted = 0] = engine.numbers;
@@ -114,6 +120,23 @@ test("on a server, a table that has taken all memory leaves some for other calls
     take(second, another, `user:${i}`);
     expect(engine.numbers[0]).toBe(4);
   }
+});
+
+test("on a server, a dump for which there is no memory throws, and the store decides as before", async () => {
+  vi.resetModules();
+  const { load } = await import("../src/engine/host-node.ts");
+  const { Engine } = await import("../src/engine/engine.ts");
+  const { defineLimits, memory } = await import("../src/index.ts");
+  // Not the engine of this thread, which other tests need.
+  const engine = new Engine(load);
+  vi.stubGlobal(Symbol.for(`tidegate engine ${VERSION}`) as unknown as string, engine);
+  const store = memory();
+  const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: 1000 } }, { store, now: () => 0 });
+  for (let i = 0; i < 80_000; i++) limits.limit("login", { key: `user:${i}` });
+  takeAll(engine.wasm.memory);
+  expect(() => store.dump()).toThrow("no memory for a dump");
+  expect(limits.limit("login", { key: "user:0" }).value).toBe(3);
+  expect(store.stats().keys).toBe(80_000);
 });
 
 test("the engine of Node.js loads where there is no Buffer, as in a page for which Metro resolved a require", async () => {

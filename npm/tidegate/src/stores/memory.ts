@@ -109,14 +109,13 @@ export class MemoryStore implements SyncStore {
 
   decideAll(calls: readonly Call[], now: number = Date.now()): AllDecision {
     const { wasm } = this.#engine;
-    const handles = calls.map((call) => this.#handle(call.limit));
     wasm.all_clear();
-    for (const [i, { key, count, reserve }] of calls.entries()) {
+    for (const { limit, key, count, reserve } of calls) {
+      const handle = this.#handle(limit);
       const length = this.#engine.writeKey(key);
-      refuse(wasm.all_stage(handles[i] as number, length, count, reserve ? 1 : 0), { count });
+      refuse(wasm.all_stage(handle, length, count, reserve ? 1 : 0), { count });
     }
-    const takes = calls.every((call) => call.op === "take");
-    const status = wasm.all_commit(this.#table, now, takes ? 1 : 0);
+    const status = wasm.all_commit(this.#table, now, calls.every(({ op }) => op === "take") ? 1 : 0);
     refuse(status, { now });
     const at = Math.floor(now);
     const [retryAt, answersAt] = this.#engine.numbers as unknown as [number, number];
@@ -127,7 +126,7 @@ export class MemoryStore implements SyncStore {
 
   reset(limit: Limit, key: string | undefined): void {
     const handle = this.#handle(limit);
-    refuse(this.#engine.wasm.reset(this.#table, handle, this.#engine.writeKey(key)), {});
+    this.#engine.wasm.reset(this.#table, handle, this.#engine.writeKey(key));
   }
 
   getValue(limit: Limit, key: string | undefined, now: number = Date.now()): State {
@@ -138,7 +137,7 @@ export class MemoryStore implements SyncStore {
   /** What it holds and has dropped, so far. */
   stats(): MemoryStats {
     this.#open();
-    refuse(this.#engine.wasm.stats(this.#table), {});
+    this.#engine.wasm.stats(this.#table);
     const [keys, maxKeys, evicted, expired, bytes] = this.#engine.numbers as unknown as [
       number,
       number,
@@ -156,7 +155,7 @@ export class MemoryStore implements SyncStore {
   dump(): Uint8Array {
     this.#open();
     const { wasm } = this.#engine;
-    refuse(wasm.dump(this.#table), {});
+    if (wasm.dump(this.#table) > 0) throw new Error("no memory for a dump");
     const [at, length] = this.#engine.numbers as unknown as [number, number];
     const bytes = this.#engine.bytes(at, length).slice();
     wasm.room(0);
