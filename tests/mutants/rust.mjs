@@ -58,6 +58,8 @@ export const RUST = [
   file("disk.rs", "        let _ = file.set_len(before);\n", "", "src/disk.rs"),
   file("snapshot.rs", "TICKS: u32 = 3", "TICKS: u32 = 1", "src/snapshot.rs"),
   file("snapshot.rs", "        file.sync_all()?;\n", "", SYNCS),
+  file("snapshot.rs", "noted == text)", "false)", SNAPSHOTS),
+  file("snapshot.rs", "unsynced.\n        sync_folder(folder)", "unsynced.\n        Ok(())", SYNCS),
   file("snapshot.rs", "        let _ = fs::remove_file(&new);\n", "", SNAPSHOTS),
   file("snapshot.rs", "while !tried(folder, turn.try_lock())? {", "while false {", SNAPSHOTS),
   file("snapshot.rs", "if last { PATIENCE } else { 0 }", "0", SNAPSHOTS),

@@ -73,10 +73,16 @@ where
     replaced
 }
 
-/// Stores in the folder which run of the system writes from now on, and how it syncs.
+/// Stores in the folder which run of the system writes from now on, and how it syncs. A note that is right stays, so that a
+/// process can open the folder again on a full disk.
 pub(crate) fn note(folder: &Path, sync: SyncMode) -> Result<(), FileError> {
     let text = format!("{}\n{sync}\n", run());
-    let noted = replace(folder, "run.tmp", "run", |file| file.write_all(text.as_bytes()));
+    let noted = if fs::read_to_string(folder.join("run")).is_ok_and(|noted| noted == text) {
+        // A process that was killed may have left it unsynced.
+        sync_folder(folder)
+    } else {
+        replace(folder, "run.tmp", "run", |file| file.write_all(text.as_bytes()))
+    };
     noted.map_err(|error| FileError::io(folder, "its note of the system's run cannot be written", &error))
 }
 

@@ -202,3 +202,21 @@ fn a_power_cut_just_after_syncs_give_way_to_snapshots_loses_nothing_that_was_syn
     let store = cut.open();
     assert_eq!(granted(&store, &bucket(&store, 3.0), "ann", 2), 1);
 }
+
+#[test]
+fn a_folder_whose_note_is_right_opens_where_no_note_can_be_written_as_on_a_full_disk() {
+    let folder = Temporary::new();
+    let open = |ms| folder.open_with(Options { max_keys: None, sync: Some(every(ms)) });
+    let store = open(1000).expect("a store");
+    let limit = bucket(&store, 3.0);
+    assert_eq!(granted(&store, &limit, "ann", 2), 2);
+    drop(store);
+    let in_its_way = folder.0.join("run.tmp");
+    fs::create_dir(&in_its_way).expect("a folder");
+    let error = open(2000).expect_err("another note");
+    assert!(error.contains("its note of the system's run cannot be written"), "{error}");
+    let store = open(1000).expect("a store");
+    assert_eq!(granted(&store, &limit, "ann", 2), 1);
+    drop(store);
+    fs::remove_dir(in_its_way).expect("our own folder");
+}
