@@ -31,9 +31,6 @@
 //!
 //! [`tidegate_table`] makes the decision, as in memory; it is written in the same transaction.
 
-// Memory maps and two system calls need it.
-#![deny(unsafe_op_in_unsafe_fn)]
-
 mod disk;
 mod error;
 mod fork;
