@@ -83,7 +83,7 @@ fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
     Ok(Opened { env, rows, settings, owner: Arc::new(owner) })
 }
 
-/// Size of the data file in bytes, in pages of any system.
+/// Size of the data file in bytes, rounded up to a page of any system.
 fn size(folder: &Path) -> Result<u64, FileError> {
     let found = fs::metadata(snapshot::data(folder));
     let found = found.map_err(|error| FileError::io(folder, "data.mdb cannot be read", &error))?;

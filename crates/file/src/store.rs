@@ -48,6 +48,10 @@ pub(crate) struct Opened {
 }
 
 /// States in a folder, shared by all threads and processes that have it open. Made by [`open`](crate::open).
+///
+/// A call that writes blocks its thread while another thread or process writes and, with
+/// [`SyncMode::Always`](crate::SyncMode::Always), until the disk has the write. In async code, make calls where a thread may
+/// block, such as tokio's `spawn_blocking`.
 pub struct FileStore {
     // In the order of their drops: the keeper uses the environment, and the lock is held until that is closed.
     keeper: Keeper,

@@ -22,7 +22,7 @@ pub(crate) struct Segment {
     /// Number of places that are homes; the rest is for entries that are shifted beyond them.
     span: u32,
     used: u32,
-    /// If the search for a state to drop continues.
+    /// The place at which the next search for a state to drop begins.
     cursor: usize,
     /// The latest instant of the dropped states, ms: see [`Bucket::absent`](tidegate_core::Bucket::absent).
     fresh_from: f64,

@@ -1,4 +1,4 @@
-//! The segments of the shared table, and what it says of itself.
+//! The segments of the shared table, and its counts.
 
 use super::SharedTable;
 use crate::table::SEGMENT_KEYS;
