@@ -199,6 +199,7 @@ export const RUST = [
     "Cost { stated, default, min: 0.0, max: None }",
   ),
   policy("cost.rs", "above_zero: true", "above_zero: false"),
+  policy("document.rs", "text.strip_prefix('\\u{feff}').unwrap_or(text)", "text"),
   policy("algorithm.rs", "if field == Field::Start && text == FIRST", "if text == FIRST"),
   policy("descriptor.rs", ' || text == "address"', ""),
   policy("limit.rs", "(policy.capacity() + reserved).min(Field::Count.bound().max)", "policy.capacity() + reserved"),

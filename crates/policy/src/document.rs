@@ -69,7 +69,8 @@ impl Document {
     /// As [`Document::read`]; a string that is not JSON is one mistake.
     #[cfg(feature = "json")]
     pub fn parse(text: &str) -> Result<Document, Problems> {
-        match serde_json::from_str::<Tree>(text) {
+        // Editors on Windows write a byte order mark, which RFC 8259 lets readers ignore.
+        match serde_json::from_str::<Tree>(text.strip_prefix('\u{feff}').unwrap_or(text)) {
             Ok(tree) => Self::read(&tree),
             Err(error) => {
                 let mut found = Found::default();

@@ -215,6 +215,14 @@ fn long_names_are_cut_in_paths_and_messages() {
 }
 
 #[test]
+fn a_document_may_begin_with_a_byte_order_mark() {
+    let text = r#"{ "rules": [{ "name": "a", "limit_keys": [], "algorithm": "token_bucket", "algorithm_config": { "rps": 1 } }] }"#;
+    let read = |text: &str| Document::parse(text).map_err(|problems| problems.to_string());
+    assert_eq!(read(&format!("\u{feff}{text}")), read(text));
+    assert_eq!(read(text).map(|document| document.rules.len()), Ok(1));
+}
+
+#[test]
 fn the_error_of_malformed_json_has_line_and_column() {
     let problems = Document::parse("{\n  \"rules\": [}").unwrap_err();
     assert_eq!(problems.to_string(), "`document` must be JSON; got expected value at line 2 column 13");
