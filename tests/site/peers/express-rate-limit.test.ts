@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import express from "express";
+import express4 from "express4";
 import {
   ipKeyGenerator,
   MemoryStore,
@@ -151,6 +152,38 @@ describe("express-rate-limit", () => {
       }
     },
   });
+
+  test.each([
+    ["4", express4 as unknown as typeof express],
+    ["5", express],
+  ])(
+    "Express %s: a function gets the response, which `keyGenerator` has as its second argument, as `req.res`",
+    async (_, create) => {
+      const app = create().use((_request, { locals }, next) => {
+        locals["user"] = "ada";
+        next();
+      });
+      const theirs: string[] = [];
+      const key = ({ res }: express.Request) => String(res?.locals["user"]);
+      const limits = defineLimits({ api: six });
+      app.use(
+        expressRateLimit({
+          ...settings,
+          validate: false,
+          keyGenerator: (_request, { locals }) => `${theirs.push(locals["user"])}`,
+        }),
+        rateLimit(limits, { name: "api", key }),
+        (_request, response) => void response.end(),
+      );
+      const listening = app.listen(0, "127.0.0.1");
+      await new Promise((resolve) => listening.once("listening", resolve));
+      await fetch(`http://127.0.0.1:${(listening.address() as AddressInfo).port}/`);
+      listening.closeAllConnections();
+      listening.close();
+      expect(theirs).toEqual(["ada"]);
+      expect(limits.check("api", { key: "ada", count: 0 }).remaining).toBe(5);
+    },
+  );
 
   test("`ipKeyGenerator(ip)` is `clientIp({ address: ip })`, also of the address that `trust proxy` found", async () => {
     const page = readFileSync(join(root, "npm/site/migrate/express-rate-limit.md"), "utf8");
