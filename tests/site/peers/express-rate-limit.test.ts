@@ -5,16 +5,17 @@ import { join } from "node:path";
 import express from "express";
 import express4 from "express4";
 import {
+  type AugmentedRequest,
   ipKeyGenerator,
   MemoryStore,
   type Options,
   rateLimit as expressRateLimit,
   type Store,
 } from "express-rate-limit";
-import { describe, expect, test } from "vitest";
+import { describe, expect, expectTypeOf, test } from "vitest";
 import { clientIp } from "../../../npm/tidegate/src/http/index.ts";
 import { defineLimits, MINUTE } from "../../../npm/tidegate/src/index.ts";
-import { rateLimit } from "../../../npm/tidegate/src/middleware/express.ts";
+import { type RequestDecision, rateLimit } from "../../../npm/tidegate/src/middleware/express.ts";
 import { transactional } from "../../../npm/tidegate/src/stores/index.ts";
 import { root } from "../../readme/blocks.ts";
 import { refused, suite } from "./rows.ts";
@@ -184,6 +185,11 @@ describe("express-rate-limit", () => {
       expect(limits.check("api", { key: "ada", count: 0 }).remaining).toBe(5);
     },
   );
+
+  test("`tidegate/express` declares `req.rateLimit` as its own decision, also for `AugmentedRequest`", () => {
+    const info = (request: AugmentedRequest) => request.rateLimit;
+    expectTypeOf(info).returns.toEqualTypeOf<RequestDecision>();
+  });
 
   test("`ipKeyGenerator(ip)` is `clientIp({ address: ip })`, also of the address that `trust proxy` found", async () => {
     const page = readFileSync(join(root, "npm/site/migrate/express-rate-limit.md"), "utf8");
