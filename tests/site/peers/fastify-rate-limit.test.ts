@@ -1,6 +1,6 @@
 /** @fastify/rate-limit behaves as the site's page says. */
 import peer, { normalizeIP, type RateLimitPluginOptions } from "@fastify/rate-limit";
-import Fastify, { type FastifyInstance, type LightMyRequestResponse } from "fastify";
+import Fastify, { type FastifyInstance, type FastifyRequest, type LightMyRequestResponse } from "fastify";
 import { describe, expect, test } from "vitest";
 import { clientIp } from "../../../npm/tidegate/src/http/index.ts";
 import { defineLimits, MINUTE, SECOND } from "../../../npm/tidegate/src/index.ts";
@@ -140,6 +140,21 @@ describe("@fastify/rate-limit", () => {
         ["limit", "auth"],
         ["auth", "limit"],
       ]);
+    },
+    "`keyGenerator` of the plugin, on a route with a limit of its own": async () => {
+      const users = async (register: Register, config: object) => {
+        const app = Fastify();
+        await register(app);
+        app.get("/", { config }, () => "hello");
+        const all = [];
+        for (const user of ["ada", "bob"]) all.push(await app.inject({ url: "/", headers: { user } }));
+        return all.map(({ statusCode }) => statusCode);
+      };
+      const key = ({ headers }: FastifyRequest) => String(headers["user"]);
+      expect(await users(there({ keyGenerator: key }), { rateLimit: { max: 1 } })).toEqual([200, 200]);
+      const ours = here({ key }, defineLimits({ api: two, own: { ...two, rate: 1 } }) as never);
+      expect(await users(ours, { rateLimit: { name: "own" } })).toEqual([200, 429]);
+      expect(await users(ours, { rateLimit: { name: "own", key } })).toEqual([200, 200]);
     },
     "two routes with one `groupId`": async () => {
       const both = async (register: Register, config: object) => {

@@ -118,6 +118,28 @@ describe("@nestjs/throttler", () => {
       const replaced = await responses(RateLimitModule.forRoot({ limiter, limits }), [], all, ours);
       expect(statuses(replaced)).toEqual([200, 200, 200, 200, 200, 200, 200]);
     },
+    "`getTracker` of the module, on a route with a decorator": async () => {
+      // Each request has a key of its own.
+      const each = () => {
+        let requests = 0;
+        return () => `${requests++}`;
+      };
+      const paths = ["one", "one"];
+      const getTracker = each();
+      const throttle = Throttle({ default: { ttl: MINUTE, limit: 1 } });
+      const options = { throttlers: [{ ttl: MINUTE, limit: 9 }], getTracker: async () => getTracker() };
+      const guard = { provide: APP_GUARD, useClass: ThrottlerGuard };
+      const routes = controller({ one: [throttle] });
+      expect(statuses(await responses(ThrottlerModule.forRoot(options), [guard], paths, routes))).toEqual([200, 200]);
+      const ours = async (decorator: object) => {
+        const limiter = defineLimits({ api: two, own: { ...two, rate: 1 } });
+        const decorated = controller({ one: [RateLimit({ name: "own", ...decorator })] });
+        const limited = RateLimitModule.forRoot({ limiter, name: "api", key: each() });
+        return statuses(await responses(limited, [], paths, decorated));
+      };
+      expect(await ours({})).toEqual([200, 429]);
+      expect(await ours({ key: each() })).toEqual([200, 200]);
+    },
     "the fields, without an option": async () => {
       const [granted, , denied] = (await there(paths)) as [Response, Response, Response];
       expect(fields(granted)).toEqual(["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]);
