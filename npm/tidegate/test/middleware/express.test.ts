@@ -166,3 +166,31 @@ test.each(["is a request like any other", "is routed as an upgrade"])(
     server.close();
   },
 );
+
+test("a client that aborts its requests is not limited by skipFailedRequests, but by a settle that reads aborted", async () => {
+  const handled = async (options: Pick<ExpressOptions<"api">, "settle" | "skipFailedRequests">) => {
+    const limits = defineLimits({ api: { kind: "token bucket", rate: 2, period: MINUTE } }, { now: () => 0 });
+    let [runs, connections] = [0, 0];
+    const app = express5();
+    app.use(rateLimit(limits, { name: "api", ...options }), () => void runs++);
+    const { server, url } = await listen(createServer(app));
+    server.on("connection", (socket) => {
+      connections++;
+      socket.once("close", () => connections--);
+    });
+    for (let i = 0; i < 5; i++) {
+      const before = runs;
+      const client = connect(Number(new URL(url).port), "127.0.0.1");
+      client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+      const denied = new Promise<boolean>((done) => client.once("data", () => done(true)));
+      const ran = vi.waitFor(() => expect(runs).toBe(before + 1)).then(() => false);
+      const isDenied = await Promise.race([denied, ran]);
+      client.destroy();
+      if (isDenied) break;
+      await vi.waitFor(() => expect(connections).toBe(0));
+    }
+    return runs;
+  };
+  expect(await handled({ skipFailedRequests: true })).toBe(5);
+  expect(await handled({ settle: ({ status, aborted }) => (status >= 400 && !aborted ? 0 : undefined) })).toBe(2);
+});
