@@ -15,7 +15,7 @@ import { bytes, changed, tree } from "./tree.ts";
 
 const files = tree();
 
-test("there is a tree to look at", () => {
+test("the tree has the files that the rules read", () => {
   expect(files.size).toBeGreaterThan(500);
 });
 

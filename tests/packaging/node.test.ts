@@ -65,7 +65,7 @@ describe("the installed package in Node.js", () => {
     expect(run(user.write("other.mjs", text)).split("\n")).toEqual([error, error]);
   });
 
-  test("without React installed the hook's error says so; with React it loads", () => {
+  test("without React installed the hook's error names React; with it the hook loads", () => {
     const text = `import("tidegate/react").then(
       ({ useRateLimit }) => console.log(typeof useRateLimit),
       ({ message }) => console.log(message));`;

@@ -285,7 +285,7 @@ test("a descriptor that lacks a key of a rule is not limited by it", async () =>
   });
 });
 
-test("listens on an IPv6 address, and a call that does not end is cut off with the service, which says so", async () => {
+test("listens on an IPv6 address, and a call that does not end is cut off with the service, which logs it", async () => {
   await using other = await serving(RULES, ["--host", "::1", "--grpc-port", "0", "--shutdown-timeout", "100ms"]);
   expect(other.url).toMatch(/^http:\/\/\[::1\]:\d+$/);
   expect((await other.request("/healthz")).status).toBe(200);

@@ -208,7 +208,7 @@ test("postgres: the commands operate on the database of a service; a corrupt row
 });
 
 test.concurrent.each(["ioredis", "redis", "pg", "postgres"])(
-  "with %s, a server that accepts the connection and says nothing is an error, and no command that never ends",
+  "with %s, a server that accepts the connection and sends nothing ends the command with an error",
   async (client) => {
     await using service = await serving();
     const project = join(service.folder, client);

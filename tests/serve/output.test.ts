@@ -17,7 +17,7 @@ describe.skipIf(!existsSync(FULL))("on a full disk", () => {
     ["tidegate-replay", 2, [REPLAY, join(root, "tests/packaging/access.log"), "--limit", "rate=1 period=1s"]],
     ["tidegate", 1, [TIDEGATE, "replay", join(root, "tests/packaging/access.log"), "--limit", "rate=1 period=1s"]],
     ["tidegate-serve", 1, [SERVE, "--help"]],
-  ])("%s exits with %i, and one line that says why: %j", async (name, code, args) => {
+  ])("%s exits with %i, and one line with the reason: %j", async (name, code, args) => {
     const full = openSync(FULL, "w");
     const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", full, "pipe"] });
     const exited = new Promise((resolve) => child.once("close", resolve));

@@ -50,7 +50,7 @@ test("postgres: --migrate makes the schema, the password is not logged", async (
   await endsCleanly(a);
 });
 
-test("postgres: a decision waits as long as --timeout says, also where that is more than a second", async () => {
+test("postgres: a decision waits for --timeout, also where that is more than a second", async () => {
   await using server = await startServer({ fsync: "off" });
   const url = `postgres://postgres@127.0.0.1:${server.port}/postgres`;
   await using service = await serving(POLICIES, ["--store", url, "--migrate", ...PATIENT]);
@@ -62,7 +62,7 @@ test("postgres: a decision waits as long as --timeout says, also where that is m
   expect((await decided).body).toMatchObject({ ok: true, remaining: 1 });
 });
 
-test("postgres: a server that accepts the connection and says nothing ends --migrate", async () => {
+test("postgres: --migrate ends with an error on a server that accepts the connection and sends nothing", async () => {
   const silent = createServer((socket) => socket.on("error", () => {})).listen(0, "127.0.0.1");
   await once(silent, "listening");
   const store = `postgres://127.0.0.1:${(silent.address() as AddressInfo).port}/d`;
@@ -76,7 +76,7 @@ test.each([
   ["redis", () => RedisServer.start()],
   ["postgres", () => startServer({ fsync: "off" })],
 ] as const)(
-  "%s: a server that stands still does not keep the service from its end",
+  "%s: a server that does not answer does not delay the end of the service",
   { timeout: 60_000 },
   async (name, start) => {
     await using server = await start();
@@ -157,7 +157,7 @@ describe("redis", () => {
     }
   });
 
-  test("a server that can only be read is not ready, and does not answer again", async () => {
+  test("a server that can only be read is not ready, and does not count as recovered", async () => {
     await using redis = await RedisServer.start("--maxmemory", "1", "--maxmemory-policy", "noeviction");
     await using service = await serving(POLICIES, ["--store", redis.url, ...PATIENT]);
     for (let turn = 0; turn < 2; turn++) {
@@ -173,7 +173,7 @@ describe("redis", () => {
     expect((await service.request("/metrics")).body).not.toContain("tidegate-serve.ready");
   });
 
-  test("what an administrator changes is an error while the server fails, whatever --on-store-error says", async () => {
+  test("an administrator's changes are errors while the server fails, whatever --on-store-error is", async () => {
     await using redis = await RedisServer.start();
     await redis.kill();
     const store = redis.url;
@@ -194,7 +194,7 @@ describe("redis", () => {
     }
   });
 
-  test("--on-store-error allow: decided without the store, and marked", async () => {
+  test("--on-store-error allow and 0.5 decide without the store, and the decisions are marked", async () => {
     await using redis = await RedisServer.start();
     await redis.kill();
     const store = redis.url;

@@ -68,7 +68,7 @@ inChromium("in Chromium", (chromium) => {
     }
   });
 
-  test("the first screen says what it is, and shows all twelve lines", async () => {
+  test("the first screen states what the package is, and shows all twelve lines of code", async () => {
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.goto(`${site.url}/`);
     for (const it of [page.locator("h1"), page.locator(".pitch ul"), page.locator(".code .line").nth(11)]) {

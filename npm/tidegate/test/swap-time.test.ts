@@ -238,7 +238,7 @@ test("pauses between attempts double up to 100 ms, and there is none that would 
   expect(at).toEqual(attempts);
 });
 
-test("a step that a busy process runs past the deadline is not written, and the message says why", async () => {
+test("a step that a busy process runs past the deadline is not written, and the message has the reason", async () => {
   const { store, changes, database } = table();
   const { read } = database;
   const began = performance.now();

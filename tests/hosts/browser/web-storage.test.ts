@@ -88,7 +88,7 @@ for (const [name, launch] of browsers) {
         await context.close();
       });
 
-      test("without IndexedDB the limit is the tab's own, and one warning says so", async () => {
+      test("without IndexedDB the limit is the tab's own, and one warning states it", async () => {
         const tab = await open(await browser.newContext());
         await tab.evaluate("Object.defineProperty(globalThis, 'indexedDB', { value: undefined })");
         expect(await evaluate(tab, "take(70, 'alone')")).toBe(70);

@@ -24,18 +24,18 @@ function refused(path: string): StoreError {
   throw new Error(`${path} was opened`);
 }
 
-describe("an error with the remedy, where the path is", () => {
-  test("a file in its place", () => {
+describe("a folder that cannot be opened", () => {
+  test("is a path of a file: the error has the remedy", () => {
     const path = folder();
     writeFileSync(path, "");
     expect(refused(path).message).toContain("use the path of a folder");
   });
 
-  test.runIf(linux)("a folder in which no file can be made", () => {
+  test.runIf(linux)("is one in which no file can be made: the error has the reason", () => {
     expect(refused("/proc/tidegate").message).toContain("the folder cannot be used");
   });
 
-  test.runIf(process.getuid !== undefined)("another user's folder", async () => {
+  test.runIf(process.getuid !== undefined)("is another user's: the error has the remedy", async () => {
     const [own, other] = [folder(), folder()];
     mkdirSync(other);
     chmodSync(other, process.getuid?.() === 0 ? 0o700 : 0o500);
@@ -47,7 +47,7 @@ describe("an error with the remedy, where the path is", () => {
     expect(output).toContain("give this process's user the right to read and write there");
   });
 
-  test("a folder with a damaged file, until that is removed: then it opens with the last snapshot", () => {
+  test("has a damaged file, until that is removed: then it opens with the last snapshot", () => {
     const path = folder();
     const store = file(path);
     const at = { store, now: () => 1_800_000_000_000 };
@@ -66,7 +66,7 @@ describe("an error with the remedy, where the path is", () => {
     again.close();
   });
 
-  test.runIf(linux)("a disk without room is reported before anything is mapped", async () => {
+  test.runIf(linux)("is on a disk without room, which is reported before anything is mapped", async () => {
     const path = folder();
     const [how, output] = await run("stranger.mjs", [path, path], ["sh", "-c", 'ulimit -f 2048; exec "$@"', "sh"]).over;
     expect(how).toBe(1);
@@ -89,7 +89,7 @@ describe("an error with the remedy, where the path is", () => {
   afterAll(() => {
     if (tiny) execFileSync("umount", ["-l", mounted]);
   });
-  test.runIf(tiny)("a file system with room for the lock file alone: no signal ends the process", async () => {
+  test.runIf(tiny)("is on a file system with room for the lock file alone: no signal ends the process", async () => {
     execFileSync("mount", ["-o", "remount,size=64k", mounted]);
     const path = join(mounted, "locks");
     const [how, output] = await run("stranger.mjs", [path, path]).over;
@@ -99,7 +99,7 @@ describe("an error with the remedy, where the path is", () => {
     execFileSync("mount", ["-o", "remount,size=1m", mounted]);
   });
 
-  test.runIf(tiny)("a file system of 1 MiB: nothing is left in the way of the next try", () => {
+  test.runIf(tiny)("is on a file system of 1 MiB: the failed open leaves nothing that fails the next one", () => {
     const path = join(mounted, "limits");
     const { message } = refused(path);
     expect(message).toMatch(/no room for \d+ bytes of data\.mdb: No space left on device/);

@@ -156,7 +156,7 @@ test("connects and creates the table before the first call's timeout begins", as
   expect(store.connecting).toBeUndefined();
 });
 
-test("Drizzle's $client is a client, and its database an error that says so", async () => {
+test("Drizzle's $client is accepted as client, and its database refused with an error that names $client", async () => {
   const db = drizzle(fixture.server.uri);
   expect(() => mysql(db as never)).toThrow("got a database of Drizzle; pass its `$client`");
   const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(db.$client), log: false });
@@ -186,7 +186,7 @@ test("a mariadb pool of before 3.3 with namedPlaceholders, which then takes no `
   await pool.end();
 });
 
-test("a pool of a cluster is a client, and the cluster an error that says so", async () => {
+test("a pool of a cluster is accepted as client, and the cluster refused with an error that names the pool", async () => {
   const cluster = createPoolCluster();
   cluster.add("primary", fixture.server.options);
   const message = 'got a cluster of pools; pass cluster.of("name") of its primary, from mysql2/promise or mariadb';

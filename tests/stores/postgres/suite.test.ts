@@ -10,7 +10,7 @@ import { few, vectors } from "../vectors.ts";
 const DAMAGE = "UPDATE tidegate.states SET value = 'NaN' WHERE id = convert_to($1, 'UTF8')";
 const EMPTY = "DELETE FROM tidegate.states";
 
-describe("PostgreSQL, through pg", () => {
+describe("PostgreSQL, with pg", () => {
   const fixture = withServer();
   let pool: Pool;
   beforeAll(() => {

@@ -108,7 +108,7 @@ test("an upgrade keeps states, and waits for no reader of the table, such as pg_
   expect((await store.getValue(limit, "k")).value).toBeCloseTo(6, 6);
 });
 
-test("a schema that is newer than the package is left alone: the error says to update the package", async () => {
+test("a schema that is newer than the package is not changed: the error's remedy is to update the package", async () => {
   await fresh("newer");
   const pool = fixture.pool({ database: "newer" });
   await migrate(pool);

@@ -206,7 +206,7 @@ describe.each([
   });
 
   test.each(["awaited", "not awaited"])(
-    "the plugin limits in preHandler, where earlier hooks found the user, and with global: false where a route says so: %s",
+    "the plugin limits in preHandler, where earlier hooks found the user, and with global: false only routes that set a limit: %s",
     async (how) => {
       const app = fastify();
       app.decorateRequest("user", "");
