@@ -106,7 +106,13 @@ export const CALLERS = [
   one("engine/addon.ts", "programFile];", 'programFile, () => process.cwd() + "/"];', "addon.test.ts"),
   // A `fetch` that waits.
   one("client/fetch.ts", "replayable && mayRepeat ? maxRetries : 0", "maxRetries", FETCH),
-  one("client/fetch.ts", "if (at - now > maxWait) return", "if (false) return", FETCH),
+  one("client/fetch.ts", "at - now > maxWait ?", "false ?", FETCH),
+  one(
+    "client/fetch.ts",
+    "    pace.denied(at);\n    return at - now",
+    "    if (at - now <= maxWait) pace.denied(at);\n    return at - now",
+    RETRIES,
+  ),
   one("client/fetch.ts", "    pace.denied(at);\n", "", FETCH),
   one(
     "client/fetch-request.ts",

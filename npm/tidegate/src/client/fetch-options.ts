@@ -44,7 +44,7 @@ export interface FetchOptions<N extends string = string> {
   maxWait?: Duration | undefined;
   /**
    * Longest wait of a request in total, ms or a string: own tokens, server's limits, `concurrency`, retries. Default
-   * unlimited: if a server reports that nothing is left for an hour, the next request waits an hour.
+   * unlimited: if a server reports that nothing is left for an hour, or sets `Retry-After` to it, the next request waits an hour.
    */
   deadline?: Duration | undefined;
   /**

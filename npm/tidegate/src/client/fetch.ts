@@ -56,7 +56,7 @@ const FETCH: Check = { ...FUNCTION, expects: "given if the host has none but thi
  * if the request is idempotent and its body can be sent again, and all requests of the key wait meanwhile: for
  * `Retry-After` plus `jitter`, or with exponential backoff if the server sets none, or one of 0. Then the oldest go first, at
  * once no more than were in flight at the denial, and one more for each round of grants, until the queue is idle. A denial that
- * would wait longer than `maxWait` or `deadline` is returned as the response.
+ * would wait longer than `maxWait` or `deadline` is returned as the response, and the other requests of the key wait.
  *
  * Aborting a queued request returns its tokens. Rejects with a `QueueError` if the queue is full, or own tokens or the
  * server's limits come after the deadline; and with the errors of `fetch`, which are not retried. A `Request` with a body
@@ -119,9 +119,8 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     const { attempt, key, notAfter } = request;
     const longest = Math.min(maxWait, notAfter - now);
     const at = retryTime(reported, now, { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` });
-    if (at - now > maxWait) return undefined;
     pace.denied(at);
-    return at;
+    return at - now > maxWait ? undefined : at;
   }
 
   async function send(input: Input, init: Init | undefined, facts: Facts): Promise<Response> {

@@ -201,3 +201,18 @@ test.each([
   await createFetch({ key, fetch: async () => new Response("") })("a");
   expect(seen).toEqual([expected]);
 });
+
+test("a denial with a wait beyond `maxWait` is returned, and the requests behind it wait as long as the server requires", async () => {
+  const clock = fakeClock(0);
+  const times: number[] = [];
+  const send = async (): Promise<Response> => {
+    times.push(clock.now());
+    return new Response("", clock.now() < 120 * SECOND ? { status: 429, headers: { "Retry-After": "120" } } : {});
+  };
+  const fetch = createFetch({ clock, jitter: 0, concurrency: 1, fetch: send });
+  const first = fetch(URL_);
+  const second = fetch(URL_);
+  expect((await first).status).toBe(429);
+  await clock.pass(120 * SECOND);
+  expect([(await second).status, times]).toEqual([200, [0, 120 * SECOND]]);
+});
