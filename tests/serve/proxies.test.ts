@@ -1,5 +1,6 @@
 /** Real proxies in front of the service, with the configurations of the guide; and the routes that they call. */
 import { request as send } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PolicyDocument } from "tidegate/policies";
 import { ENVOY_RATE_LIMIT, get, type Proxied, proxied, PROXIES } from "./proxy.ts";
@@ -116,6 +117,27 @@ describe.each(PROXIES.map((proxy) => [proxy.program, proxy] as const))("%s", (_,
     const { status } = await get(site.port, "127.0.0.8");
     expect(status).toBeGreaterThanOrEqual(500);
   });
+});
+
+test("nginx: where one instance restarts after the other, no request fails", async () => {
+  const trust = ["--trust-proxy", "127.0.0.1"];
+  await using one = await serving(RULES, trust);
+  await using two = await serving(RULES, trust);
+  const nginx = PROXIES.find(({ program }) => program === "nginx") as (typeof PROXIES)[number];
+  await using site = await proxied(nginx, one, [two]);
+  const status = async (client: number) => (await get(site.port, `127.0.0.${client}`)).status;
+  /** nginx calls the instances in turn. */
+  const both = async (client: number) => [await status(client), await status(client)];
+  const { port } = new URL(one.url);
+  await one.end();
+  expect(await both(20)).toEqual([200, 200]);
+  await using again = await serving(RULES, [...trust, "--port", port]);
+  // nginx's `fail_timeout`, which it counts in whole seconds.
+  await sleep(2000);
+  expect(await both(21)).toEqual([200, 200]);
+  await two.end();
+  expect(await both(22)).toEqual([200, 200]);
+  expect(new URL(again.url).port).toBe(port);
 });
 
 test("envoy, by its rate limit protocol: a client has its own limit, what the service answers is passed on, and without it no request passes", async () => {

@@ -117,8 +117,10 @@ export interface Proxied extends AsyncDisposable {
   readonly received: readonly string[];
 }
 
-/** Starts an application, and a proxy in front of it that calls the service. */
-export async function proxied(proxy: Proxy, service: Served): Promise<Proxied> {
+const portOf = ({ url }: Served): string => new URL(url).port;
+
+/** Starts an application, and a proxy in front of it that calls the service; nginx, more instances of it too. */
+export async function proxied(proxy: Proxy, service: Served, more: readonly Served[] = []): Promise<Proxied> {
   const { program, python, args, files, ready } = proxy;
   const folder = temporaryFolder(program);
   const received: string[] = [];
@@ -137,6 +139,9 @@ export async function proxied(proxy: Proxy, service: Served): Promise<Proxied> {
   ]);
   for (const file of files) {
     const text = readFileSync(join(root, "examples/serve", file), "utf8")
+      .replace(/^ *server 127\.0\.0\.1:8080.*\n/m, (line) =>
+        [line, ...more.map((one) => line.replace("8080", portOf(one)))].join(""),
+      )
       .replaceAll(
         /(listen |port_value: |:)(8000|8080|8081|3000)\b/g,
         (_, before, written) => `${before}${ports.get(written)}`,
