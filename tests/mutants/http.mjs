@@ -7,6 +7,7 @@ const FIELDS = http("several", "fields", "granted");
 const [GRANTED, KEYS, FORWARDED, TRUST] = [http("granted"), http("keys"), http("forwarded", "keys"), http("trust")];
 const of = (file) => one.bind(undefined, file);
 const [gate, fields, rule] = ["middleware/gate.ts", "http/fields.ts", "policies/rule.ts"].map(of);
+const nodeResponse = of("middleware/node-response.ts");
 const quota = (find, replace) => one("http/quota.ts", find, replace, FIELDS);
 const GATE = middleware("decided", "gate");
 const [EXPRESS, FASTIFY, HONO, KOA] = ["express", "fastify", "hono", "koa"].map((name) => middleware(name));
@@ -232,22 +233,16 @@ export const HTTP = [
   one("middleware/request-decision.ts", "(binding, decided, decisions)", "(binding, binding, decisions)", GATE),
   one("middleware/request-decision.ts", "b.remaining < a.remaining ? b : a", "a", GATE, EXPRESS),
   // Each framework.
-  one("middleware/node-response.ts", "aborted && isOpened()", "false", EXPRESS),
-  one("middleware/node-response.ts", "req?.upgrade === true && response", "response", EXPRESS),
-  one("middleware/node-response.ts", " && socket?.bytesWritten !== written", "", EXPRESS),
-  one("middleware/node-response.ts", "(socket === null)", "(false)", NODE),
-  one("middleware/node-response.ts", '"close", () => ended(true)', '"close", () => ended(false)', EXPRESS, NODE),
-  one("middleware/node-response.ts", '  response.once("finish", () =>', "  (() => () =>", FASTIFY, NODE),
-  one(
-    "middleware/node-response.ts",
-    "ended(response.stream !== undefined && !response.writableEnded)",
-    "ended(false)",
-    FASTIFY,
-  ),
-  one("middleware/node-response.ts", "response.stream !== undefined && !", "!", NODE),
-  one("middleware/node-response.ts", "    else added(end);\n", "", EXPRESS, NODE),
-  one(
-    "middleware/node-response.ts",
+  nodeResponse("aborted && isOpened()", "false", EXPRESS),
+  nodeResponse("req?.upgrade === true && response", "response", EXPRESS),
+  nodeResponse(" && socket?.bytesWritten !== written", "", EXPRESS),
+  nodeResponse("(socket === null)", "(false)", NODE),
+  nodeResponse('"close", () => ended(true)', '"close", () => ended(false)', EXPRESS, NODE),
+  nodeResponse('  response.once("finish", () =>', "  (() => () =>", FASTIFY, NODE),
+  nodeResponse("ended(response.stream !== undefined && !response.writableEnded)", "ended(false)", FASTIFY),
+  nodeResponse("response.stream !== undefined && !", "!", NODE),
+  nodeResponse("    else added(end);\n", "", EXPRESS, NODE),
+  nodeResponse(
     "decided.then((allowed) => (allowed ? next() : undefined), fail)",
     "decided.then((allowed) => (allowed ? next() : undefined)).then(undefined, fail)",
     GATE,

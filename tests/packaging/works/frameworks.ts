@@ -11,7 +11,7 @@ const framework = (name: string, does: string, source: string, more: Partial<Too
   group: "frameworks",
   app: "frameworks",
   files: MANIFEST,
-  run: [`tsc ${source} ${STRICT} && node out/${source.replace("ts", "js")}`],
+  run: [`tsc ${source} ${STRICT} && node out/${source.replace(/ts$/, "js")}`],
   ...more,
 });
 
