@@ -235,7 +235,8 @@ export const HTTP = [
   // Each framework.
   nodeResponse("aborted && isOpened()", "false", EXPRESS),
   nodeResponse("req?.upgrade === true && response", "response", EXPRESS),
-  nodeResponse(" && socket?.bytesWritten !== written", "", EXPRESS),
+  nodeResponse("socket === null || socket?.bytesWritten !== written", "true", EXPRESS),
+  nodeResponse("socket === null || socket?.", "socket?.", EXPRESS),
   nodeResponse("(socket === null)", "(false)", NODE),
   nodeResponse('"close", () => ended(true)', '"close", () => ended(false)', EXPRESS, NODE),
   nodeResponse('  response.once("finish", () =>', "  (() => () =>", FASTIFY, NODE),

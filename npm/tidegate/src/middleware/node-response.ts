@@ -92,9 +92,10 @@ export function ending(response: NodeResponse): (listener: (end: End) => void) =
   const { socket, req } = response;
   const written = socket?.bytesWritten;
   // The response to a request that became a WebSocket is never finished. Its handshake, which is no response of Node.js's, was
-  // written; otherwise a client could leave before the response, and count as one that opened a WebSocket.
+  // written; otherwise a client could leave before the response, and count as one that opened a WebSocket. express-ws makes a
+  // response without a socket, after the handshake.
   const isOpened = (): boolean =>
-    req?.upgrade === true && response.headersSent !== true && socket?.bytesWritten !== written;
+    req?.upgrade === true && response.headersSent !== true && (socket === null || socket?.bytesWritten !== written);
   const ended = (aborted: boolean): void => {
     if (end !== undefined) return;
     end = aborted && isOpened() ? { status: 101, aborted: false } : { status: response.statusCode, aborted };

@@ -130,6 +130,28 @@ test("a WebSocket that was opened has not failed when it closes: skipFailedReque
   sockets.close();
 });
 
+test("a WebSocket whose request is routed after its handshake, with a response without a socket, as by express-ws, has not failed", async () => {
+  const limits = defineLimits({ connect: { kind: "token bucket", rate: 2, period: MINUTE } }, { now: () => 0 });
+  const ends: unknown[] = [];
+  const settle: ExpressOptions<"connect">["settle"] = ({ status, aborted }) => void ends.push([status, aborted]);
+  const app = express5();
+  app.use(rateLimit(limits, { name: "connect", settle }));
+  const server = createServer();
+  const opened = new Promise<void>((reached) => app.use(() => reached()));
+  server.on("upgrade", (request, socket) => {
+    socket.resume().once("end", () => socket.destroy());
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    app(request, new ServerResponse(request));
+  });
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1").resume();
+  client.write("GET / HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  await opened;
+  client.end();
+  await vi.waitFor(() => expect(ends).toEqual([[101, false]]));
+  server.close();
+});
+
 test.each(["is a request like any other", "is routed as an upgrade"])(
   "a client that asks for a WebSocket and leaves before the response has aborted, where that %s",
   async (how) => {
