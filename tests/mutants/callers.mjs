@@ -222,6 +222,7 @@ export const CALLERS = [
   one("react/remote.ts", "learned.degraded === true", "false", REMOTE),
   one("react/remote.ts", "if (!entry.watchers.delete(changed)) return;", "entry.watchers.delete(changed);", REMOTE),
   one("react/remote.ts", "if (--this.#watchers === 0) this", "if (false) this", REMOTE),
+  one("react/remote.ts", "queueMicrotask(() => {\n          throw error;\n        });", "", REMOTE),
   one("react/remote.ts", "if (entry.watchers.size === 0) continue;", "", PAGE),
   one("react/remote.ts", "[...entry.watchers]", "entry.watchers", PAGE),
   one("react/remote.ts", "    this.#clock.jumped();\n    if (document", "    if (document", PAGE),

@@ -150,8 +150,17 @@ export class RemoteLimits {
     if (behind <= 0 || behind > OVERTAKEN_MS) entry.state = { value, ts, config, now };
   }
 
+  /** The error of a watcher is reported as one of an event's listener is: it stops nothing else. */
   #notify(entry: Entry): void {
-    for (const changed of [...entry.watchers]) changed();
+    for (const changed of [...entry.watchers]) {
+      try {
+        changed();
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
   }
 
   #listen(how: "addEventListener" | "removeEventListener"): void {

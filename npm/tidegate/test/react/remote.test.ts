@@ -324,6 +324,26 @@ describe("after the page was in the background", () => {
     expect([far.requests, first.mock.calls.length]).toEqual([2, 1]);
   });
 
+  test("a watcher that throws stops neither the other watchers nor later requests, and its error is reported", async () => {
+    const far = server();
+    const from = new RemoteLimits(far.load);
+    const error = new Error("a component's mistake");
+    const reports: (() => void)[] = [];
+    vi.stubGlobal("queueMicrotask", (report: () => void) => reports.push(report));
+    const second = vi.fn();
+    from.watch("message", () => {
+      throw error;
+    });
+    from.watch("message", second);
+    await settled();
+    expect([far.requests, second.mock.calls.length]).toEqual([1, 1]);
+    await from.refresh("message");
+    expect([far.requests, second.mock.calls.length]).toEqual([2, 2]);
+    expect(reports).toHaveLength(2);
+    for (const report of reports) expect(report).toThrow(error);
+    vi.unstubAllGlobals();
+  });
+
   test("the bucket refills during a sleep, and the clock is measured again afterwards", async () => {
     const { turn } = page();
     const far = server({ value: 0 });
