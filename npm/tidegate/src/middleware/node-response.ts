@@ -19,7 +19,7 @@ export interface NodeResponse {
   once(event: "finish" | "close", listener: () => void): unknown;
   /** HTTP/2. */
   readonly stream?: object;
-  /** `null` while the response waits behind another of its connection (pipelining). */
+  /** `null` while the response waits behind another of its connection (pipelining), and in express-ws. */
   readonly socket?: { readonly bytesWritten?: number } | null;
   readonly req?: { readonly socket?: object | null; readonly upgrade?: boolean };
 }

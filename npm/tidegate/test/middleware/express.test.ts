@@ -143,13 +143,12 @@ test("a WebSocket whose request is routed after its handshake, with a response w
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
     app(request, new ServerResponse(request));
   });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const client = connect((server.address() as AddressInfo).port, "127.0.0.1").resume();
+  const { url } = await listen(server);
+  const client = connect(Number(new URL(url).port), "127.0.0.1").resume();
   client.write("GET / HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
   await opened;
   client.end();
   await vi.waitFor(() => expect(ends).toEqual([[101, false]]));
-  server.close();
 });
 
 test.each(["is a request like any other", "is routed as an upgrade"])(
@@ -178,14 +177,13 @@ test.each(["is a request like any other", "is routed as an upgrade"])(
         app(request, response);
       });
     }
-    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-    const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    const { url } = await listen(server);
+    const client = connect(Number(new URL(url).port), "127.0.0.1");
     client.write("GET /login HTTP/1.1\r\nHost: a.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
     await reached;
     client.destroy();
     await vi.waitFor(() => expect(ends).toEqual([[200, true]]));
     expect(limits.getValue("login", { key }).value).toBe(4);
-    server.close();
   },
 );
 
