@@ -208,6 +208,25 @@ function thePage(path: string): void {
     await log().getByText("later").waitFor();
   });
 
+  test("what an operation answers after another key was picked is not shown as the state of that key", async () => {
+    app.limits.limit("login", { key: "slow", count: 6 });
+    await top().getByRole("button", { name: "slow" }).click();
+    await one().locator("b", { hasText: /^5$/ }).waitFor();
+    let answer = (): void => {};
+    const answered = new Promise<void>((done) => (answer = done));
+    await page.route(app.url, async (route) => {
+      if (route.request().postData()?.includes('"charge"') === true) await answered;
+      await route.continue();
+    });
+    await one().getByRole("button", { name: "Charge 1 token" }).click();
+    await top().getByRole("button", { name: "203.0.113.9" }).click();
+    await one().locator("b", { hasText: /^1$/ }).waitFor();
+    answer();
+    await page.getByText("Charged 1 token: 4 of 5 tokens.", { exact: true }).waitFor({ state: "attached" });
+    expect(await one().locator("b").textContent()).toBe("1");
+    await page.unroute(app.url);
+  });
+
   test("a mistake is shown with the limiter's message", async () => {
     await one().getByLabel("Key").fill("k".repeat(1025));
     await page.keyboard.press("Enter");
@@ -256,6 +275,7 @@ function thePage(path: string): void {
     await page.getByText("no connection; trying again").waitFor();
     isAllowed = true;
     await page.getByText("live", { exact: true }).waitFor();
+    await one().getByRole("alert").waitFor({ state: "detached" });
     // The log is that of a page that is loaded now: no denial is there twice.
     const fresh = await page.context().newPage();
     await fresh.goto(app.url);

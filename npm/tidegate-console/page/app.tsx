@@ -1,8 +1,9 @@
 import { useCallback, useRef, useState, useSyncExternalStore } from "react";
 import type { Target } from "./key.tsx";
+import type { Shown } from "./key-state.ts";
 import { Limits } from "./limits.tsx";
 import type { Live, View } from "./live.ts";
-import { OneKey, type Shown } from "./one-key.tsx";
+import { OneKey } from "./one-key.tsx";
 import { DenialLog, TopKeys } from "./tables.tsx";
 import { clock } from "./text.ts";
 

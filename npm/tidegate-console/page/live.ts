@@ -122,7 +122,10 @@ export class Live {
   }
 }
 
-/** Sends an operation to the handler. @throws with the handler's message */
+/** The handler refused a request that it would refuse again. */
+export class Mistake extends Error {}
+
+/** Sends an operation to the handler. @throws with the handler's message: a {@link Mistake} with status 400 */
 export async function send(request: OperationRequest): Promise<KeyState>;
 export async function send(request: SwitchRequest): Promise<Switch>;
 export async function send(request: OperationRequest | SwitchRequest): Promise<unknown> {
@@ -136,6 +139,6 @@ export async function send(request: OperationRequest | SwitchRequest): Promise<u
   const text = await response.text();
   if (!(response.headers.get("content-type") ?? "").startsWith("application/json")) throw new Error(text.trim());
   const answer = JSON.parse(text) as { error?: string };
-  if (!response.ok) throw new Error(answer.error);
+  if (!response.ok) throw response.status === 400 ? new Mistake(answer.error) : new Error(answer.error);
   return answer;
 }
