@@ -80,8 +80,9 @@ export async function operate(request: Request, operated: Operated): Promise<Res
     return json(200, await stateOf(limiter, name, target, count));
   } catch (error) {
     if (error instanceof BadRequest || isInputError(error)) return json(400, { error: error.message });
-    console.error("tidegate-console: an operation failed", error);
+    // The limiter logs it, once; a page that is open asks again each second.
     if (isStoreError(error)) return json(503, { error: error.message });
+    console.error("tidegate-console: an operation failed", error);
     return json(500, { error: "The operation failed. The server's log has the reason." });
   }
 }
