@@ -68,6 +68,7 @@ function everyEntryIsInTheReadme(tree: Tree): string[] {
 }
 
 interface Row {
+  readonly name: string;
   readonly entry: string;
   readonly suite: string;
   readonly example?: string;
@@ -76,7 +77,10 @@ interface Row {
 
 const STORES = "tests/stores/stores.json";
 
-/** A store is an entry with a row, and a row has a suite, and the example and page that it names. */
+/** The playground's code to copy. */
+const SNIPPETS = "examples/playground/src/model/snippets.ts";
+
+/** A store is an entry with a row, and a row has a suite, a page, a snippet, and the example that it names. */
 function everyStoreIsARow(tree: Tree): string[] {
   const rows = JSON.parse(tree.get(STORES) ?? "[]") as Row[];
   const entries = Object.entries(exportsOf(tree))
@@ -94,16 +98,37 @@ function everyStoreIsARow(tree: Tree): string[] {
       .filter((entry) => !rows.some((row) => row.entry === entry))
       .map((entry) => `${STORES} has no row for ${entry} of ${PACKAGE}`),
     ...rows.flatMap((row) => {
-      const { entry, example, page } = row;
+      const { name, entry, example, page = name } = row;
       const wrong = [];
       if (!known.has(entry)) wrong.push(`${STORES}: ${entry} is no entry of ${PACKAGE}`);
       if (!isRun(row)) wrong.push(`${STORES}: no test in ${row.suite} runs storeSuite on ${entry}`);
       if (example !== undefined && !has(example)) wrong.push(`${STORES}: ${entry} has no ${example}`);
-      if (page !== undefined && !has(`npm/site/stores/${page}.md`))
-        wrong.push(`${STORES}: ${entry} has no page ${page}`);
+      if (!has(`npm/site/stores/${page}.md`)) wrong.push(`${STORES}: ${entry} has no page npm/site/stores/${page}.md`);
+      if (tree.get(SNIPPETS)?.includes(`"${entry}"`) !== true && entry !== "tidegate/store")
+        wrong.push(`${STORES}: ${entry} has no code in ${SNIPPETS}`);
       return wrong;
     }),
   ];
+}
+
+/** An adapter has its tests, and a strict app that compiles against the packed package. */
+function everyAdapterIsTested(tree: Tree): string[] {
+  return Object.values(exportsOf(tree)).flatMap((target) => {
+    const path = typeof target === "string" ? target : target.default;
+    const [, name] = /^\.\/dist\/middleware\/(.+)\.js$/.exec(path) ?? [];
+    if (name === undefined) return [];
+    const places: readonly (readonly [file: string, text: string])[] = [
+      [`npm/tidegate/test/middleware/${name}.test.ts`, ""],
+      ["npm/tidegate/test/middleware/misspelt.test.ts", `"../../src/middleware/${name}.ts"`],
+      ["tests/packaging/frameworks.test.ts", `\n  ${name}: {`],
+    ];
+    return places
+      .filter(([file, text]) => tree.get(file)?.includes(text) !== true)
+      .map(
+        ([file, text]) =>
+          `${PACKAGE}: for the adapter ${name} there is no ${file}${text && `, or not ${text.trim()} in it`}`,
+      );
+  });
 }
 
 /** The tables of stores are what npm/scripts/stores.mjs writes. */
@@ -176,7 +201,7 @@ export const tables: readonly Rule[] = [
     broken: [{ "README.md": "| `tidegate/redis` |\n" }, { "README.md": null }, withExport("./nothing-like-it", "http")],
   },
   {
-    name: "every store is a row of stores.json, with a suite",
+    name: "every store is a row of stores.json, with a suite, a page and a snippet",
     check: everyStoreIsARow,
     broken: [
       withExport("./drawer", "stores/drawer"),
@@ -184,6 +209,17 @@ export const tables: readonly Rule[] = [
       { [STORES]: JSON.stringify([{ entry: "tidegate/drawer", suite: "tests/stores/redis" }]) },
       { [STORES]: JSON.stringify([{ entry: "tidegate/redis", suite: "tests/stores/drawer" }]) },
       { [STORES]: JSON.stringify([{ entry: "tidegate/redis", suite: "tests/stores/redis", page: "drawer" }]) },
+      { [SNIPPETS]: "" },
+    ],
+  },
+  {
+    name: "every adapter has a test, a strict app, and a check of misspelt limits",
+    check: everyAdapterIsTested,
+    broken: [
+      withExport("./elysia", "middleware/elysia"),
+      { "npm/tidegate/test/middleware/koa.test.ts": null },
+      { "tests/packaging/frameworks.test.ts": "" },
+      { "npm/tidegate/test/middleware/misspelt.test.ts": "" },
     ],
   },
   {

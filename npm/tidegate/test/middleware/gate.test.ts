@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import express from "express";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -12,6 +13,14 @@ import { later } from "./later.ts";
 
 const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } });
 type Given = Options<object, "api", () => void>;
+
+function messageOf(made: () => unknown): string {
+  try {
+    return `made: ${made()}`;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
 
 describe("a mistake in the options throws when the middleware is made", () => {
   test.each<[object, string]>([
@@ -90,6 +99,16 @@ describe("a mistake in the options throws when the middleware is made", () => {
     ],
   ])("%j", (options, message) => {
     expect(() => new Gate(limits, options as Given)).toThrow(message);
+  });
+
+  test("an unknown option throws with the names of all, each of which is a row of the guide", () => {
+    const unknown = { name: "api", unknown: 1 } as Given;
+    const [, names = ""] = /a middleware has (.*); got 1/.exec(messageOf(() => new Gate(limits, unknown))) ?? [];
+    const guide = readFileSync(new URL("../../../site/guide/http.md", import.meta.url), "utf8");
+    const rows = [...guide.matchAll(/^\| (`.*?`) \|/gm)].map(([, options]) => options);
+    const listed = names.split(", ");
+    expect(listed).toContain("onError");
+    expect(listed.filter((name) => !rows.some((row) => row?.includes(`\`${name}\``)))).toEqual([]);
   });
 
   test("a function that returns no rule fails the request, with the remedy", () => {
