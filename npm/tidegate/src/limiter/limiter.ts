@@ -35,7 +35,7 @@ import {
 import { unknownName } from "./given.ts";
 import { type Config, numberError } from "../limit/config.ts";
 import { checkFlag, checkObject, checkOptions } from "../limit/checks.ts";
-import { follow } from "../limit/maybe-promise.ts";
+import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import { PLAIN, tagOf } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
@@ -128,28 +128,28 @@ export class Limiter<N extends string = string, S extends Store = Store> {
    */
   limit(name: N, options?: LimitOptions): Answer<S, Decision>;
   limit(name: string, options: LimitOptions & { config: Config }): Answer<S, Decision>;
-  limit(name: string, options?: LimitOptions): Answer<S, Decision> {
+  limit(name: string, options?: LimitOptions): MaybePromise<Decision> {
     return this.#call("take", name, options);
   }
 
   /** What {@link limit} would return; takes nothing. */
   check(name: N, options?: LimitOptions): Answer<S, Decision>;
   check(name: string, options: LimitOptions & { config: Config }): Answer<S, Decision>;
-  check(name: string, options?: LimitOptions): Answer<S, Decision> {
+  check(name: string, options?: LimitOptions): MaybePromise<Decision> {
     return this.#call("check", name, options);
   }
 
   /** Returns `count` unused tokens to the limit, up to the capacity. */
   give(name: N, options?: CallOptions): Answer<S, Decision>;
   give(name: string, options: CallOptions & { config: Config }): Answer<S, Decision>;
-  give(name: string, options?: CallOptions): Answer<S, Decision> {
+  give(name: string, options?: CallOptions): MaybePromise<Decision> {
     return this.#call("give", name, options);
   }
 
   /** Takes `count` tokens that are already spent: never denied; `retryAt` is when the debt is paid. */
   charge(name: N, options?: CallOptions): Answer<S, Decision>;
   charge(name: string, options: CallOptions & { config: Config }): Answer<S, Decision>;
-  charge(name: string, options?: CallOptions): Answer<S, Decision> {
+  charge(name: string, options?: CallOptions): MaybePromise<Decision> {
     return this.#call("charge", name, options);
   }
 
@@ -168,17 +168,17 @@ export class Limiter<N extends string = string, S extends Store = Store> {
    */
   block(name: N, options: BlockOptions): Answer<S, Decision>;
   block(name: string, options: BlockOptions & { config: Config }): Answer<S, Decision>;
-  block(name: string, options: BlockOptions): Answer<S, Decision> {
+  block(name: string, options: BlockOptions): MaybePromise<Decision> {
     checkOptions("block", options, BLOCK_FIELDS, 'an object with for, such as { key, for: "15m" }');
     const limit = this.#limit(name, options.config);
     const call = { op: "block", limit, key: checkKey(options), count: checkFor(options.for), reserve: false } as const;
-    return this.#layered.decide(call, this.#time()) as Answer<S, Decision>;
+    return this.#layered.decide(call, this.#time());
   }
 
   /** Ends a block, and all that the key owes: the same as {@link reset}. */
   unblock(name: N, options?: KeyOptions): Answer<S, void>;
   unblock(name: string, options: KeyOptions & { config: Config }): Answer<S, void>;
-  unblock(name: string, options?: KeyOptions): Answer<S, void> {
+  unblock(name: string, options?: KeyOptions): MaybePromise<void> {
     return this.#reset("unblock", name, options);
   }
 
@@ -188,14 +188,14 @@ export class Limiter<N extends string = string, S extends Store = Store> {
    */
   limitAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision>;
   limitAll(requests: readonly (LimitRequest<N> | InlineRequest)[]): Answer<S, AllDecision>;
-  limitAll(requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
+  limitAll(requests: readonly LimitRequest<string>[]): MaybePromise<AllDecision> {
     return this.#all("take", requests);
   }
 
   /** What {@link limitAll} would return; takes nothing. */
   checkAll(requests: readonly LimitRequest<N>[]): Answer<S, AllDecision>;
   checkAll(requests: readonly (LimitRequest<N> | InlineRequest)[]): Answer<S, AllDecision>;
-  checkAll(requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
+  checkAll(requests: readonly LimitRequest<string>[]): MaybePromise<AllDecision> {
     return this.#all("check", requests);
   }
 
@@ -223,17 +223,17 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   /** Resets the limit on this key: it is full. */
   reset(name: N, options?: KeyOptions): Answer<S, void>;
   reset(name: string, options: KeyOptions & { config: Config }): Answer<S, void>;
-  reset(name: string, options?: KeyOptions): Answer<S, void> {
+  reset(name: string, options?: KeyOptions): MaybePromise<void> {
     return this.#reset("reset", name, options);
   }
 
   /** The limit's current state, with the config for `project`: for display. */
   getValue(name: N, options?: KeyOptions): Answer<S, Value>;
   getValue(name: string, options: KeyOptions & { config: Config }): Answer<S, Value>;
-  getValue(name: string, options?: KeyOptions): Answer<S, Value> {
+  getValue(name: string, options?: KeyOptions): MaybePromise<Value> {
     const { limit, key } = this.#target("getValue", name, options);
     const read = ({ value, ts }: State): Value => ({ value, ts, config: configOf(limit.policy, limit.start(key)) });
-    return follow(this.#layered.getValue(limit, key, this.#time()), read) as Answer<S, Value>;
+    return follow(this.#layered.getValue(limit, key, this.#time()), read);
   }
 
   /**
@@ -249,7 +249,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     await this.#leases?.release();
   }
 
-  #call(op: Exclude<Op, "block">, name: string, options: LimitOptions = NO_OPTIONS): Answer<S, Decision> {
+  #call(op: Exclude<Op, "block">, name: string, options: LimitOptions = NO_OPTIONS): MaybePromise<Decision> {
     checkCall(op, options);
     const { reserve, throws, config } = options;
     const limit = this.#limit(name, config);
@@ -262,33 +262,33 @@ export class Limiter<N extends string = string, S extends Store = Store> {
       const now = this.#now === undefined ? Date.now() : this.#now();
       if (typeof now !== "number") throw numberError("now", now);
       const decision = fast.decideFast(limit, key, count, OPS[op] | (reserve === true ? RESERVE : 0), now);
-      return (throws === true ? grantedOrThrow(this.store, limit.name, decision) : decision) as Answer<S, Decision>;
+      return throws === true ? grantedOrThrow(this.store, limit.name, decision) : decision;
     }
     if (this.#leases !== undefined && op === "take" && reserve !== true && throws !== true) {
-      return this.#leases.take(limit, key, count, this.#time()) as Answer<S, Decision>;
+      return this.#leases.take(limit, key, count, this.#time());
     }
     const call: Call = { op, limit, key, count, reserve: reserve === true };
     const decided = this.#layered.decide(call, this.#time());
-    if (throws !== true) return decided as Answer<S, Decision>;
-    return follow(decided, (decision) => grantedOrThrow(this.store, limit.name, decision)) as Answer<S, Decision>;
+    if (throws !== true) return decided;
+    return follow(decided, (decision) => grantedOrThrow(this.store, limit.name, decision));
   }
 
-  #all(op: "take" | "check", requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
+  #all(op: "take" | "check", requests: readonly LimitRequest<string>[]): MaybePromise<AllDecision> {
     checkRequests(requests);
     // Not `map`, which skips the holes of an array.
     const given = Array.from(requests, (request) => callOf(op, request, (name, config) => this.#limit(name, config)));
     const { calls, indexes } = distinct(given);
     const answer = this.#layered.decideAll(calls, this.#time());
-    if (calls.length === given.length) return answer as Answer<S, AllDecision>;
+    if (calls.length === given.length) return answer;
     return follow(answer, (all) => ({
       ...all,
       decisions: indexes.map((index) => all.decisions[index] as Decision),
-    })) as Answer<S, AllDecision>;
+    }));
   }
 
-  #reset(operation: string, name: string, options: KeyOptions | undefined): Answer<S, void> {
+  #reset(operation: string, name: string, options: KeyOptions | undefined): MaybePromise<void> {
     const { limit, key } = this.#target(operation, name, options);
-    return this.#layered.reset(limit, key) as Answer<S, void>;
+    return this.#layered.reset(limit, key);
   }
 
   #target(
