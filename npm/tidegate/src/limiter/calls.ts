@@ -81,7 +81,8 @@ export function checkRequest(request: unknown): void {
   checkFields(request, REQUEST_FIELDS, "a request");
 }
 
-export function checkCount(count: unknown): number {
+/** The tokens of a call; 1 if it has no count. */
+export function checkCount(count: unknown = 1): number {
   if (typeof count === "number" && count >= 0 && count <= MAX_COUNT) return count;
   throw numberError("count", count);
 }
@@ -100,7 +101,7 @@ export function callOf(
   limitOf: (name: string, config: Config | undefined) => Limit,
 ): Call {
   checkRequest(request);
-  const { name, count = 1, reserve, config } = request;
+  const { name, count, reserve, config } = request;
   const limit = limitOf(name, config);
   checkFlag("reserve", reserve);
   return { op, limit, key: checkKey(request), count: checkCount(count), reserve: reserve === true };

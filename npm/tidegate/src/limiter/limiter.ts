@@ -208,7 +208,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
   limitMany(name: N, keys: readonly string[], options: Pick<CallOptions, "count"> = NO_OPTIONS): Answer<S, Decision[]> {
     checkOptions("limitMany", options, MANY_FIELDS, "an object, such as { count }");
     const limit = this.#limit(name, undefined);
-    const count = checkCount(options.count === undefined ? 1 : options.count);
+    const count = checkCount(options.count);
     // All are checked before the first takes tokens.
     const checked = checkKeys(keys);
     const { decideMany } = this.#layered;
@@ -254,7 +254,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const { reserve, throws, config } = options;
     const limit = this.#limit(name, config);
     const key = checkKey(options);
-    const count = checkCount(options.count === undefined ? 1 : options.count);
+    const count = checkCount(options.count);
     checkFlag("reserve", reserve);
     checkFlag("throws", throws);
     const fast = this.#fast;
