@@ -1,5 +1,5 @@
-/** The options of `createFetch`, and their checks. */
-import { ANY, type Check, checkTable, FLAG, FUNCTION, integerFrom, orFunction } from "../limit/checks.ts";
+/** The options of `createFetch`, and the table of their checks. */
+import { ANY, type Check, FLAG, FUNCTION, integerFrom, orFunction } from "../limit/checks.ts";
 import { TOKENS } from "../limit/tokens.ts";
 import type { Duration } from "../limit/duration.ts";
 import type { Clock } from "./clock.ts";
@@ -68,7 +68,7 @@ export interface FetchOptions<N extends string = string> {
   clock?: Clock | undefined;
 }
 
-const OPTIONS: Readonly<Record<keyof FetchOptions, Check>> = {
+export const FETCH_OPTIONS: Readonly<Record<keyof FetchOptions, Check>> = {
   limit: ANY,
   key: { expects: '"origin", or a function', accepts: (key) => key === "origin" || typeof key === "function" },
   count: orFunction(TOKENS),
@@ -83,5 +83,3 @@ const OPTIONS: Readonly<Record<keyof FetchOptions, Check>> = {
   fetch: FUNCTION,
   ...SHARED,
 };
-
-export const checkFetchOptions = (options: unknown): void => checkTable("createFetch", options, OPTIONS);

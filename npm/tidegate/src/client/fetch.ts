@@ -1,10 +1,10 @@
 /** A `fetch` that waits for tokens, and for the limits that servers report. */
-import { type Check, check, FLAG, FUNCTION, msOf, SIGNAL, STRING } from "../limit/checks.ts";
+import { type Check, check, checkTable, FLAG, FUNCTION, msOf, SIGNAL, STRING } from "../limit/checks.ts";
 import { TOKENS } from "../limit/tokens.ts";
 import { jitter as spread, MAX_JITTER_MS } from "../limit/jitter.ts";
 import { notify } from "../limit/notify.ts";
 import { systemClock } from "./clock.ts";
-import { checkFetchOptions, type FetchOptions, type Init, type Input } from "./fetch-options.ts";
+import { FETCH_OPTIONS, type FetchOptions, type Init, type Input } from "./fetch-options.ts";
 import { copyOf, type Facts, factsOf, hasOnlyKnown, isIdempotent, requestKeyOf } from "./fetch-request.ts";
 import { DEFAULT_PRIORITY, DEFAULT_QUEUED, semaphoreOf } from "./options.ts";
 import { Queues } from "./queues.ts";
@@ -64,7 +64,7 @@ const FETCH: Check = { ...FUNCTION, expects: "given if the host has none but thi
  * says. Throws an `InputError` immediately if an option is wrong.
  */
 export function createFetch<const N extends string = string>(options: FetchOptions<N> = {}): LimitedFetch {
-  checkFetchOptions(options);
+  checkTable("createFetch", options, FETCH_OPTIONS);
   const { limit, key: keyOf = "origin", count: countOf = 1, retries: maxRetries = 3 } = options;
   const maxWait = msOf(options.maxWait ?? 60_000);
   const deadline = msOf(options.deadline ?? Infinity);

@@ -1,13 +1,13 @@
 /** The options of `throttle` and `concurrent`, and their checks. */
 import {
   type Check,
-  checkTable,
   durationFrom,
   FUNCTION,
   integerFrom,
   orFunction,
   SIGNAL,
   STRING,
+  type Table,
 } from "../limit/checks.ts";
 import { TOKENS } from "../limit/tokens.ts";
 import type { Duration } from "../limit/duration.ts";
@@ -75,17 +75,14 @@ export const SHARED: Readonly<Record<"maxQueued" | "maxWait" | "concurrency" | "
   },
   clock: CLOCK,
 };
-const OPTIONS = {
+export const THROTTLE: Table = {
   count: orFunction(TOKENS),
   priority: orFunction(PRIORITY),
   key: FUNCTION,
   signal: FUNCTION,
   ...SHARED,
 };
-const TURN = { count: TOKENS, priority: PRIORITY, key: STRING, signal: SIGNAL, maxWait: SHARED.maxWait };
-
-export const checkThrottleOptions = (options: unknown): void => checkTable("throttle", options, OPTIONS);
-export const checkTurn = (options: unknown): void => checkTable("with", options, TURN);
+export const TURN: Table = { count: TOKENS, priority: PRIORITY, key: STRING, signal: SIGNAL, maxWait: SHARED.maxWait };
 
 export const semaphoreOf = (concurrency: number | Semaphore | undefined): Semaphore | undefined =>
   typeof concurrency === "number" ? new Semaphore(concurrency) : concurrency;

@@ -1,18 +1,18 @@
 /** Functions that wait for their tokens: source.ts is where the tokens come from, queue.ts runs the calls in order. */
 import { abortError } from "../limit/abort.ts";
-import { check, FUNCTION, msOf, SIGNAL, STRING } from "../limit/checks.ts";
+import { check, checkTable, FUNCTION, msOf, SIGNAL, STRING } from "../limit/checks.ts";
 import { TOKENS } from "../limit/tokens.ts";
 import { systemClock } from "./clock.ts";
 import {
   type ArgumentsOf,
-  checkThrottleOptions,
-  checkTurn,
   DEFAULT_PRIORITY,
   DEFAULT_QUEUED,
   PRIORITY,
   semaphoreOf,
   SHARED,
+  THROTTLE,
   type ThrottleOptions,
+  TURN,
   type TurnOptions,
 } from "./options.ts";
 import { Queues } from "./queues.ts";
@@ -91,10 +91,10 @@ function queued<T, A extends unknown[], R>(
   sourcesBy?: (now: () => number) => (key?: string) => Source,
 ): Throttled<T, A, R> {
   check("fn", fn, FUNCTION);
-  checkThrottleOptions(options);
-  const { clock = systemClock(), maxQueued = DEFAULT_QUEUED, count: countOf, priority: priorityOf } = options;
+  checkTable("throttle", options, THROTTLE);
+  const { clock = systemClock(), maxQueued = DEFAULT_QUEUED, concurrency, count: countOf = 1 } = options;
   // Read once, as it is checked once: the caller may change its object.
-  const { key: keyOf, signal: signalOf, maxWait = Infinity, concurrency } = options;
+  const { priority: priorityOf = DEFAULT_PRIORITY, key: keyOf, signal: signalOf, maxWait = Infinity } = options;
   const semaphore = semaphoreOf(concurrency);
   const sources = sourcesBy?.(() => clock.now());
   const queues = new Queues((key) => ({ clock, maxQueued, semaphore, source: sources?.(key) }));
@@ -108,8 +108,7 @@ function queued<T, A extends unknown[], R>(
     const signal = turn.signal ?? signalOf?.(...args);
     if (signal !== undefined) check("signal", signal, SIGNAL);
     const notAfter = clock.now() + msOf(turn.maxWait ?? maxWait);
-    const settings = { count: count ?? 1, priority: priority ?? DEFAULT_PRIORITY, signal, notAfter };
-    return queues.get(key).run(settings, () => fn.apply(self, args));
+    return queues.get(key).run({ count, priority, signal, notAfter }, () => fn.apply(self, args));
   }
 
   const throttled = queues.shownBy(function (this: T, ...args: A): Promise<Awaited<R>> {
@@ -117,7 +116,7 @@ function queued<T, A extends unknown[], R>(
   });
   const methods = Object.assign(throttled, {
     with(turn: TurnOptions) {
-      checkTurn(turn);
+      checkTable("with", turn, TURN);
       const settings = { ...turn };
       return function (this: T, ...args: A): Promise<Awaited<R>> {
         return call(this, args, settings);
