@@ -130,25 +130,8 @@ function actions(from: RemoteLimits, name: string, usual: Wish): Actions {
 
 /** The view behind getters: what is read counts as shown. */
 function reading(observer: ViewObserver, view: View, rest: Actions): RateLimit {
-  return {
-    get ok() {
-      return observer.read(view, "ok");
-    },
-    get value() {
-      return observer.read(view, "value");
-    },
-    get remaining() {
-      return observer.read(view, "remaining");
-    },
-    get retryAt() {
-      return observer.read(view, "retryAt");
-    },
-    get retryAfter() {
-      return observer.read(view, "retryAfter");
-    },
-    get error() {
-      return observer.read(view, "error");
-    },
-    ...rest,
-  };
+  const getters = (Object.keys(view) as (keyof View)[]).map((field) => {
+    return [field, { get: () => observer.read(view, field), enumerable: true }] as const;
+  });
+  return Object.defineProperties({ ...rest }, Object.fromEntries(getters)) as RateLimit;
 }

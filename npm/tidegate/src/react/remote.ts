@@ -1,4 +1,5 @@
 /** Limits of a server on a page: their states, and the offset of its clock. */
+import { check, checkObject, functionThat } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
@@ -30,6 +31,7 @@ interface Entry {
   again: boolean;
 }
 
+const LOAD = /* @__PURE__ */ functionThat("a function that loads a limit from the server");
 /** What a state must be. */
 export const STATE = "{ value, ts, config, now }, as a server sends it";
 /** A state that is older by more than this is no late response: the server's clock was set back. */
@@ -43,7 +45,7 @@ export class RemoteLimits {
   #watchers = 0;
 
   constructor(load: (name: string) => ServerState | Promise<ServerState>) {
-    if (typeof load !== "function") throw new InputError("load", "a function that loads a limit from the server", load);
+    check("load", load, LOAD);
     this.#load = load;
   }
 
@@ -74,7 +76,7 @@ export class RemoteLimits {
    */
   learn(name: string, learned: Learned): void {
     const entry = this.#entry(name);
-    if (typeof learned !== "object" || learned === null) throw new InputError("learned", STATE, learned);
+    checkObject("learned", learned, STATE);
     const config = learned.config ?? entry.state?.config;
     if (config === undefined || learned.reason === "exceeds capacity" || learned.degraded === true) return;
     this.#take(entry, { ...learned, config });
@@ -143,7 +145,7 @@ export class RemoteLimits {
 
   /** Keeps the state, if it is newer. Projecting it checks it: an invalid one throws an `InputError`. */
   #take(entry: Entry, state: ServerState): void {
-    if (typeof state !== "object" || state === null) throw new InputError("state", STATE, state);
+    checkObject("state", state, STATE);
     const { value, ts, config, now } = state;
     project({ value, ts }, config, now);
     const behind = (entry.state?.now ?? 0) - now;
