@@ -63,8 +63,18 @@ export function settlement<R>(
  * The response to a denied request. Its headers are a `Headers` from the start: @hono/node-server 1 answers HEAD with a copy
  * that has the object which the response was made with, and no field that was set later.
  */
-export const refusal = ({ body, status, contentType }: Denial): Response =>
+const refusal = ({ body, status, contentType }: Denial): Response =>
   new Response(body, { status, headers: new Headers({ "Content-Type": contentType }) });
+
+/** The same, or that of the option `denied`, with the fields. */
+export async function refused<R>(
+  admission: Admission<R>,
+  request: R,
+  denied: FetchDenied<R> | undefined,
+): Promise<Response> {
+  const denial = await admission.denial();
+  return withFields(admission, denied === undefined ? refusal(denial) : await denied(request, denial), "denied");
+}
 
 /**
  * The response with the fields; a copy if its headers are immutable: those of a response from `fetch` throw a
@@ -149,10 +159,7 @@ export function limitHandler<
     const admission = await made.admit(request, incoming);
     if (admission === undefined) return handler(request, ...rest);
     decisions.set(request, admission.decision);
-    if (admission.blocked) {
-      const denial = await admission.denial();
-      return withFields(admission, denied === undefined ? refusal(denial) : await denied(request, denial), "denied");
-    }
+    if (admission.blocked) return refused(admission, request, denied);
     const settle = settling(admission);
     try {
       const answered = await handler(request, ...rest);

@@ -5,7 +5,7 @@
  */
 import type { Context, Env, MiddlewareHandler } from "hono";
 import type { Limiter } from "../limiter/limiter.ts";
-import { refusal, settlement, withFields } from "./fetch-response.ts";
+import { refused, settlement, withFields } from "./fetch-response.ts";
 import { Gate } from "./gate.ts";
 import { checkContext, type Denial, type Options, type RequestDecision } from "./options.ts";
 import { outgoingOf, peerOf } from "./fetch-peer.ts";
@@ -58,10 +58,7 @@ export function rateLimit<N extends string, E extends Env = any>(
       return undefined;
     }
     context.set("rateLimit" as never, admission.decision as never);
-    if (admission.blocked) {
-      const denial = await admission.denial();
-      return withFields(admission, denied === undefined ? refusal(denial) : await denied(context, denial), "denied");
-    }
+    if (admission.blocked) return refused(admission, context, denied);
     const settle = settling(admission);
     try {
       await next();
