@@ -61,9 +61,9 @@ export function throttlerStorage<S extends Store>(options: HitOptions<S> = {}): 
       const all = await limiter.limitAll(blockFor > 0 ? [hit, block] : [hit]);
       if (all.degraded === true) throw all.cause;
       const [hits, blocking] = all.decisions as [Decision, Decision | undefined];
-      const timeToExpire = seconds(hits.ts + period - hits.now);
-      if (all.ok) return { totalHits: Math.max(-hits.value, 0), timeToExpire, isBlocked: false, timeToBlockExpire: 0 };
       let wait = hits.ts + period - hits.now;
+      const timeToExpire = seconds(wait);
+      if (all.ok) return { totalHits: Math.max(-hits.value, 0), timeToExpire, isBlocked: false, timeToBlockExpire: 0 };
       if (blocking !== undefined) {
         wait = -blocking.value;
         if (blocking.ok) {
