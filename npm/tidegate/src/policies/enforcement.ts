@@ -100,25 +100,25 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
   }
 
   override limitAll(requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
-    return this.#several("take", requests);
+    return this.#several("take", requests) as Answer<S, AllDecision>;
   }
 
   override checkAll(requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
-    return this.#several("check", requests);
+    return this.#several("check", requests) as Answer<S, AllDecision>;
   }
 
   /**
    * Enforced limits are taken all or nothing. Then each limit in shadow mode is taken by itself, or only checked if the
    * request is denied: as if it were the next one to be enforced.
    */
-  #several(op: "take" | "check", requests: readonly LimitRequest<string>[]): Answer<S, AllDecision> {
-    const decide = (op: "take" | "check", requests: readonly LimitRequest<string>[]) =>
-      (op === "take" ? super.limitAll(requests) : super.checkAll(requests)) as MaybePromise<AllDecision>;
+  #several(op: "take" | "check", requests: readonly LimitRequest<string>[]): MaybePromise<AllDecision> {
+    const decide = (op: "take" | "check", requests: readonly LimitRequest<string>[]): MaybePromise<AllDecision> =>
+      op === "take" ? super.limitAll(requests) : super.checkAll(requests);
     checkRequests(requests);
     // A copy, as `map` and `filter` would skip the holes of an array.
     const given = Array.from(requests);
     const hows = given.map((request) => enforcementOf(Object(request).config as Config | undefined));
-    if (hows.every((how) => how === undefined)) return decide(op, requests) as Answer<S, AllDecision>;
+    if (hows.every((how) => how === undefined)) return decide(op, requests);
     const isShadow = hows.map((how) => how?.shadow === true);
     const trials = given.filter((_, i) => isShadow[i]);
     const enforced = given.filter((_, i) => !isShadow[i]);
@@ -134,7 +134,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
       return escalated(denied, all, count);
     });
     // As nearly always: the decisions need not be copied.
-    if (trials.length === 0) return counted as Answer<S, AllDecision>;
+    if (trials.length === 0) return counted;
     const spread = (all: AllDecision): MaybePromise<AllDecision> =>
       follow(together(later.map((request) => decide(all.ok ? op : "check", [request]))), (tried) => {
         const left = all.decisions.values();
@@ -142,6 +142,6 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
         const decisions = isShadow.map((shadow) => (shadow ? right : left).next().value as Decision);
         return { ...all, decisions };
       });
-    return follow(counted, spread) as Answer<S, AllDecision>;
+    return follow(counted, spread);
   }
 }
