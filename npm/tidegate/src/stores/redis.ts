@@ -46,12 +46,6 @@ export interface RedisOptions {
   lease?: boolean | LeaseOptions | undefined;
 }
 
-interface Options {
-  readonly prefix: string;
-  readonly tag: (name: string, key: string | undefined) => string | undefined;
-  readonly rememberDenials: number;
-}
-
 /** Denials of limits with more shards than these are not remembered. */
 const MOST_SHARDS = 64;
 /** Slots that count as one node while the client has not found their master: 64 nodes in all. */
@@ -70,17 +64,22 @@ export class RedisStore implements AsyncStore {
   /** Ends when the client has connected for the first time, or has failed to; absent if it is connected. */
   connecting: Promise<unknown> | undefined;
   readonly #link: Link;
-  readonly #options: Options;
+  readonly #prefix: string;
+  readonly #tag: NonNullable<RedisOptions["tag"]>;
   readonly #pipeline: Pipeline;
   readonly #denials: Denials;
   /** A limit's latest rule: most calls of a limit have the same. */
   readonly #rules = new WeakMap<Limit, Rule>();
 
   constructor(client: RedisLike, options: RedisOptions = {}) {
-    this.#options = readOptions(options);
-    this.lease = options.lease;
+    checkTable("redis", options, OPTIONS);
+    const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 1000, lease } = options;
+    checkLease(lease);
+    this.lease = lease;
+    this.#prefix = prefix;
+    this.#tag = tag;
     this.#link = linkTo(client);
-    this.#denials = new Denials(this.#options.rememberDenials);
+    this.#denials = new Denials(msOf(rememberDenials));
     this.#pipeline = new Pipeline(this.#link, this.#remember);
     if (this.#link.cluster) this.nodeOf = (limit, key) => this.#nodeOf(limit, key);
     this.connecting = this.#link.connecting;
@@ -177,15 +176,14 @@ export class RedisStore implements AsyncStore {
   }
 
   #keyOf(limit: Limit, key: string | undefined, shard?: number): string {
-    const { prefix, tag } = this.#options;
-    return redisKeyOf(prefix, limit.name, shard, key, tag(limit.name, key));
+    return redisKeyOf(this.#prefix, limit.name, shard, key, this.#tag(limit.name, key));
   }
 
   /** Whether the shards are on several servers: in a cluster, unless a tag puts them into one slot. */
   #areApart(limit: Limit, key: string | undefined): boolean {
     const { cluster, keyPrefix } = this.#link;
     if (!cluster || limit.policy.shards === 1) return false;
-    return this.#options.tag(limit.name, key) === undefined && !/^[^{]*\{[^}]+\}/.test(keyPrefix);
+    return this.#tag(limit.name, key) === undefined && !/^[^{]*\{[^}]+\}/.test(keyPrefix);
   }
 
   /** The shards of a cluster, each on the server of its slot. */
@@ -239,13 +237,6 @@ const OPTIONS = {
   rememberDenials: durationFrom(0, 60_000, true),
   lease: ANY,
 };
-
-function readOptions(options: RedisOptions): Options {
-  checkTable("redis", options, OPTIONS);
-  checkLease(options.lease);
-  const { prefix = "tidegate:", tag = () => undefined, rememberDenials = 1000 } = options;
-  return { prefix, tag, rememberDenials: msOf(rememberDenials) };
-}
 
 /**
  * A store on your client: ioredis (`Redis`, also with Sentinel, or `Cluster`), node-redis (a client, pool, cluster or
