@@ -66,6 +66,12 @@ export const ANY: Check = { expects: "", accepts: () => true };
 /** A table of options that are all checked where they are used. */
 export const fieldTable = (...names: readonly string[]): Table => Object.fromEntries(names.map((name) => [name, ANY]));
 
+/** A string that is not empty. */
+export const textThat = (expects: string): Check => ({
+  expects,
+  accepts: (value) => typeof value === "string" && value !== "",
+});
+
 /** Returns the value, or throws an `InputError` that names the field. */
 export function check<T>(field: string, value: T, { expects, accepts }: Check): T {
   if (accepts(value)) return value;

@@ -11,7 +11,7 @@ import type {
   TransactWriteItem,
 } from "@aws-sdk/client-dynamodb";
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkMethods, checkTable } from "../limit/checks.ts";
+import { checkMethods, checkTable, textThat } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import { afterWaiting } from "../limit/monotonic.ts";
@@ -40,12 +40,7 @@ type Client = Pick<DynamoDB, keyof DynamoDbLike>;
 /** The attribute `state` as it was read: `undefined` if there is none. */
 type Version = AttributeValue | undefined;
 
-const OPTIONS = {
-  table: {
-    expects: "the name or the ARN of a table",
-    accepts: (name: unknown) => typeof name === "string" && name !== "",
-  },
-};
+const OPTIONS = { table: textThat("the name or the ARN of a table") };
 const METHODS = ["getItem", "putItem", "deleteItem", "transactGetItems", "transactWriteItems"] as const;
 /** The key of the first request, which resolves credentials and opens a connection: no limit has it. */
 const NO_IDENTITY = "/";

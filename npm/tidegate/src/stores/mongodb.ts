@@ -5,7 +5,7 @@
  */
 import type { AnyBulkWriteOperation, ClientSession, Collection, MongoClient } from "mongodb";
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
-import { checkMethods, checkTable } from "../limit/checks.ts";
+import { checkMethods, checkTable, textThat } from "../limit/checks.ts";
 import { InputError, messageOf, showInstead } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
@@ -37,7 +37,7 @@ interface Row {
 /** A row's `state` as it was read; `undefined` if there is no row. */
 type Version = Row["state"] | undefined;
 
-const A_NAME = { expects: "a name", accepts: (name: unknown) => typeof name === "string" && name !== "" };
+const A_NAME = textThat("a name");
 const OPTIONS = { database: A_NAME, collection: A_NAME };
 /** The end of the year 9999: the latest date that every driver and tool reads. */
 const LAST = 253_402_300_799_999;

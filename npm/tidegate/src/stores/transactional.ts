@@ -1,7 +1,7 @@
 /** The base of stores whose database has transactions: the steps of steps.ts, in one transaction. */
 import { MAX_NOW_MS } from "../engine/generated/bounds.ts";
 import { numberError } from "../limit/config.ts";
-import { ANY, check, checkTable, functionThat } from "../limit/checks.ts";
+import { ANY, check, checkTable, functionThat, textThat } from "../limit/checks.ts";
 import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
 import { idsOf } from "./failure.ts";
@@ -33,10 +33,7 @@ export interface TransactionalOptions {
   random?: (() => number) | undefined;
 }
 
-const NAME = {
-  expects: "a short name, for errors",
-  accepts: (name: unknown) => typeof name === "string" && name !== "",
-};
+const NAME = textThat("a short name, for errors");
 const TRANSACTION = functionThat("a function that runs its argument in a transaction");
 const UNRETURNED = "`transaction` must call its argument, and return what that returns";
 const OPTIONS = {
