@@ -1,5 +1,6 @@
 /** The module with the algebra alone, and the choice of the one engine that all copies of the package share. */
 import { loadAlgebra } from "#engine-host";
+import type { Numbers } from "./answer.ts";
 import type { AlgebraExports, Memory } from "./exports.ts";
 import { VERSION } from "./generated/bounds.ts";
 import { NUMBERS } from "./generated/wire.ts";
@@ -11,7 +12,7 @@ export type Load<E> = (grown: () => void) => E;
 export class Algebra<E extends Memory = AlgebraExports> {
   readonly wasm: E;
   readonly #numbersAt: number;
-  #numbers: Float64Array;
+  #numbers: Numbers;
 
   constructor(load: Load<E>) {
     this.wasm = load(() => {
@@ -22,15 +23,15 @@ export class Algebra<E extends Memory = AlgebraExports> {
   }
 
   /** The view of the memory as it is now. The memory may grow during a call, so nothing is called here. */
-  #view(): Float64Array {
-    return new Float64Array(this.wasm.memory.buffer, this.#numbersAt, NUMBERS);
+  #view(): Numbers {
+    return new Float64Array(this.wasm.memory.buffer, this.#numbersAt, NUMBERS) as Numbers;
   }
 
   /**
    * The eight numbers: a policy is written here before a call, which leaves its decision here. A call may grow the memory,
    * which detaches views. A detached view is empty.
    */
-  get numbers(): Float64Array {
+  get numbers(): Numbers {
     if (this.#numbers.length === 0) this.#numbers = this.#view();
     return this.#numbers;
   }

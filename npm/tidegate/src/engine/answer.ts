@@ -4,21 +4,24 @@ import type { AllDecision, Decision } from "../limit/decision.ts";
 import { EXPECTS, type Field } from "./generated/bounds.ts";
 import { INPUT_ERROR, NUMBERS, OK, REASON_SHIFT, REASONS, RESERVED, STATUS_AT } from "./generated/wire.ts";
 
+/** The eight doubles that a call shares with the engine or the addon: see `crates/wire`. */
+export type Numbers = Float64Array & Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7, number>;
+
 /** In the order of `tidegate_core::Field`, as the table's rows are. */
 const FIELDS = Object.keys(EXPECTS) as Field[];
 
-export function decisionOf(status: number, numbers: Float64Array, policy: Policy, now: number): Decision {
-  const retryAt = numbers[3] as number;
+export function decisionOf(status: number, numbers: Numbers, policy: Policy, now: number): Decision {
+  const retryAt = numbers[3];
   const waits = !Number.isNaN(retryAt);
   return {
     ok: (status & OK) !== 0,
-    value: numbers[0] as number,
-    ts: numbers[1] as number,
-    remaining: numbers[2] as number,
+    value: numbers[0],
+    ts: numbers[1],
+    remaining: numbers[2],
     limit: policy.capacity,
     retryAt: waits ? retryAt : undefined,
     retryAfter: waits ? retryAt - now : undefined,
-    resetAt: numbers[4] as number,
+    resetAt: numbers[4],
     reserved: (status & RESERVED) !== 0,
     reason: REASONS[(status >> REASON_SHIFT) & 3],
     now: now + 0, // -0 is 0
@@ -29,8 +32,8 @@ export function decisionOf(status: number, numbers: Float64Array, policy: Policy
 /** The decisions on calls on limits of these policies, of which each has its numbers and status in `answers`. */
 export function decisionsOf(answers: Float64Array, policies: readonly Policy[], now: number): Decision[] {
   return policies.map((policy, i) => {
-    const numbers = answers.subarray(i * NUMBERS, (i + 1) * NUMBERS);
-    return decisionOf(numbers[STATUS_AT] as number, numbers, policy, now);
+    const numbers = answers.subarray(i * NUMBERS, (i + 1) * NUMBERS) as Numbers;
+    return decisionOf(numbers[STATUS_AT], numbers, policy, now);
   });
 }
 

@@ -1,6 +1,7 @@
 /** The module with tables of keys, which memory uses. `#engine-host` names the file host-*.ts that loads its bytes. */
 import { load } from "#engine-host";
 import { Algebra, chosen, type Load, oncePerThread } from "./algebra.ts";
+import type { Numbers } from "./answer.ts";
 import type { Exports, TableExports } from "./exports.ts";
 import { MAX_KEY_BYTES } from "./generated/bounds.ts";
 import { NO_KEY, SHORT_KEY_BYTES } from "./generated/wire.ts";
@@ -11,7 +12,7 @@ const isWellFormed = (text: string & { isWellFormed?: () => boolean }): boolean 
 
 /** Views of a module's memory: the key in words and in bytes. */
 interface Views {
-  readonly numbers: Float64Array;
+  readonly numbers: Numbers;
   readonly words: Uint32Array;
   readonly key: Uint8Array;
 }

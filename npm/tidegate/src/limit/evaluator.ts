@@ -1,5 +1,5 @@
 /** One limit on states that the caller keeps: the algebra, which the engine has, as an object. */
-import { decisionOf, refusal } from "../engine/answer.ts";
+import { decisionOf, type Numbers, refusal } from "../engine/answer.ts";
 import { NAME_EXPECTS } from "../engine/generated/bounds.ts";
 import { INPUT_ERROR, KINDS, OP, OPS, RESERVE, WRITES } from "../engine/generated/wire.ts";
 import { checkObject } from "./checks.ts";
@@ -24,7 +24,7 @@ export interface Evaluation {
 
 /** The algebra of an engine, and the eight numbers of a call. Not `Algebra`, which needs the types of WebAssembly. */
 interface Calls {
-  readonly numbers: Float64Array;
+  readonly numbers: Numbers;
   readonly wasm: { evaluate(...numbers: number[]): number };
 }
 
@@ -105,7 +105,7 @@ export class Evaluator {
     const { numbers } = this.#algebra;
     const decision = decisionOf(status, numbers, policy, Math.floor(now));
     const written = (status & WRITES) !== 0;
-    return { decision, state: written ? { value: numbers[5] as number, ts: numbers[6] as number } : state };
+    return { decision, state: written ? { value: numbers[5], ts: numbers[6] } : state };
   }
 
   /** The state as it is at `now`: pure. */

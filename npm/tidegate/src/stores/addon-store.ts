@@ -1,7 +1,7 @@
 /** The base of the stores in the native addon: shared.ts, between threads, and file.ts, in a folder. */
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import type { Addon, AddonStats } from "../engine/addon.ts";
-import { allOf, decisionOf, decisionsOf, refuse } from "../engine/answer.ts";
+import { allOf, decisionOf, decisionsOf, type Numbers, refuse } from "../engine/answer.ts";
 import { KEY_EXPECTS, MAX_KEY_BYTES, VERSION } from "../engine/generated/bounds.ts";
 import {
   FAILED,
@@ -55,7 +55,7 @@ export abstract class AddonStore implements SyncStore {
   readonly #addon: Addon;
   readonly #store: number;
   /** This store's own: another copy of the package, or another store, has its own. */
-  readonly #numbers: Float64Array = answersTo(1);
+  readonly #numbers: Numbers = answersTo(1) as Numbers;
   readonly #handles = new WeakMap<Limit, number>();
   #lastLimit: Limit | undefined;
   #lastHandle = -1;
@@ -124,7 +124,7 @@ export abstract class AddonStore implements SyncStore {
 
   getValue(limit: Limit, key: string | undefined, now: number = Date.now()): State {
     this.#call(limit, key, 0, OPS.check, now, "getValue");
-    return { value: this.#numbers[0] as number, ts: this.#numbers[1] as number };
+    return { value: this.#numbers[0], ts: this.#numbers[1] };
   }
 
   protected held(): AddonStats {

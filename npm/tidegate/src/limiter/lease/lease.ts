@@ -123,7 +123,7 @@ export class Lease {
     refuse(status, { count, now, value, ts });
     const { numbers } = algebra;
     const decision = decisionOf(status, numbers, policy, Math.floor(now));
-    return { decision, left: numbers[5] as number, settled: (status & UNDECIDED) === 0 };
+    return { decision, left: numbers[5], settled: (status & UNDECIDED) === 0 };
   }
 
   /** Tokens to request from the store: what the waiting requests lack, and some ahead. 0: none. */
