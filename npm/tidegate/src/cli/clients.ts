@@ -7,7 +7,7 @@ import type { PostgresClient, UnsafeClient } from "../stores/postgres.ts";
 import type { RedisLike } from "../stores/redis.ts";
 import { UsageError } from "./usage.ts";
 import { inTime, PATIENCE } from "./in-time.ts";
-import { messagesOf } from "./messages.ts";
+import { messagesOf } from "./output.ts";
 import { type Clients, type Connection, masked } from "./store.ts";
 
 /** What is used of the packages. */

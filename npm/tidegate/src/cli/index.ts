@@ -5,8 +5,7 @@
  * @module
  */
 export { LONGEST_TIMER } from "../limit/duration.ts";
-export { messagesOf } from "./messages.ts";
-export { reportUnwritable } from "./output.ts";
+export { messagesOf, reportUnwritable } from "./output.ts";
 export {
   type Clients,
   type Connection,

@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { isInputError, isStoreError } from "../limit/errors.ts";
 import { type Arguments, type Command, EXIT, type Terminal } from "./command.ts";
-import { messagesOf } from "./messages.ts";
+import { messagesOf } from "./output.ts";
 import { nearest } from "../limit/nearest.ts";
 import { check } from "./commands/check.ts";
 import { headers } from "./commands/headers.ts";

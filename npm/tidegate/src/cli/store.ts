@@ -2,7 +2,7 @@
 import { memory, type Store } from "../index.ts";
 import type { PostgresClient } from "../stores/postgres.ts";
 import type { RedisLike } from "../stores/redis.ts";
-import { messagesOf } from "./messages.ts";
+import { messagesOf } from "./output.ts";
 import type { Pages } from "./stored-keys.ts";
 import { UsageError } from "./usage.ts";
 

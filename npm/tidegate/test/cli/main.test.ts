@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { COMMANDS, main } from "../../src/cli/main.ts";
-import { messagesOf } from "../../src/cli/messages.ts";
+import { messagesOf } from "../../src/cli/output.ts";
 import { tidegate } from "./terminal.ts";
 
 describe("tidegate", () => {

@@ -3,7 +3,7 @@ import { migrate as migrateDatabase, migration, VERSION } from "../../stores/pos
 import { clients } from "../clients.ts";
 import { type Command, EXIT, flag, optionsOf, type Terminal, text } from "../command.ts";
 import { UsageError } from "../usage.ts";
-import { messagesOf } from "../messages.ts";
+import { messagesOf } from "../output.ts";
 import { type Connection, storeKind } from "../store.ts";
 
 const HELP = `Usage: tidegate migrate --store <url> [options]

@@ -18,7 +18,7 @@ import {
 } from "../described-limit.ts";
 import { PATIENCE } from "../in-time.ts";
 import { at, ofStore, rounded, spanText, visible } from "../key-state.ts";
-import { messagesOf } from "../messages.ts";
+import { messagesOf } from "../output.ts";
 import { type OpenStore, openStore, sharedStore } from "../store.ts";
 import type { Pages } from "../stored-keys.ts";
 import { durationOf, UsageError } from "../usage.ts";
