@@ -7,7 +7,7 @@ const FIELDS = http("several", "fields", "granted");
 const [GRANTED, KEYS, FORWARDED, TRUST] = [http("granted"), http("keys"), http("forwarded", "keys"), http("trust")];
 const of = (file) => one.bind(undefined, file);
 const [gate, fields, rule] = ["middleware/gate.ts", "http/fields.ts", "policies/rule.ts"].map(of);
-const nodeResponse = of("middleware/node-response.ts");
+const [nodeResponse, clientKey] = ["node-response", "client-key"].map((name) => of(`middleware/${name}.ts`));
 const quota = (find, replace) => one("http/quota.ts", find, replace, FIELDS);
 const GATE = middleware("decided", "gate");
 const [EXPRESS, FASTIFY, HONO, KOA] = ["express", "fastify", "hono", "koa"].map((name) => middleware(name));
@@ -36,7 +36,7 @@ export const HTTP = [
   escalation("block.degraded !== true && ", ""),
   escalation(" && (block.retryAt ?? 0) > earlierRetryAt", ""),
   escalation("unobserved(limiter)", "limiter"),
-  one("limiter/given.ts", "found?.by === limiter", "found !== undefined", ESCALATION),
+  one("limiter/check-limiter.ts", "found?.by === limiter", "found !== undefined", ESCALATION),
   escalation("Math.min(earlier, lengths.length - 1)", "0"),
   escalation(" - Number(ok)", ""),
   escalation("Number(ok)", "1"),
@@ -216,18 +216,13 @@ export const HTTP = [
   ),
   one("middleware/count.ts", "if (Array.isArray(listed)) return listed as string[];", "", POLICIES),
   one("middleware/count.ts", "b - a", "a - b", EXPRESS),
-  one("middleware/client.ts", 'key === "unknown" && incoming.socket === undefined', "false", GATE, FETCH),
-  one("middleware/client.ts", "withoutPort(entry) === address", "false", FETCH),
-  one("middleware/client.ts", 'split(",", 1)', 'split(",").reverse()', FASTIFY),
-  one("middleware/client.ts", "withoutPort(first.trim()) === socket?.remoteAddress", "false", FASTIFY),
-  one("middleware/client.ts", "(trustsAll || !hasRead(forwarded, incoming))", "!hasRead(forwarded, incoming)", EXPRESS),
-  one("middleware/client.ts", "      warned = true;\n", "", EXPRESS, GATE),
-  one(
-    "middleware/client.ts",
-    "options?.trust !== undefined || options?.header !== undefined",
-    "options?.trust !== undefined",
-    EXPRESS,
-  ),
+  clientKey('key === "unknown" && incoming.socket === undefined', "false", GATE, FETCH),
+  clientKey("withoutPort(entry) === address", "false", FETCH),
+  clientKey('split(",", 1)', 'split(",").reverse()', FASTIFY),
+  clientKey("withoutPort(first.trim()) === socket?.remoteAddress", "false", FASTIFY),
+  clientKey("(trustsAll || !hasRead(forwarded, incoming))", "!hasRead(forwarded, incoming)", EXPRESS),
+  clientKey("      warned = true;\n", "", EXPRESS, GATE),
+  clientKey("options?.trust !== undefined || options?.header !== undefined", "options?.trust !== undefined", EXPRESS),
   one("middleware/request-decision.ts", "wait(a) > wait(b) ? a : b", "wait(a) > wait(b) ? b : a", GATE, EXPRESS),
   one("middleware/request-decision.ts", "retryAt = Infinity }", "retryAt = 0 }", GATE),
   one("middleware/request-decision.ts", "(binding, decided, decisions)", "(binding, binding, decisions)", GATE),
@@ -257,8 +252,8 @@ export const HTTP = [
   ),
   one("middleware/fastify.ts", "if (request.raw === undefined)", "if (false)", FASTIFY),
   one("middleware/fastify.ts", "done(mistake);", "if (mistake) throw mistake;\n  done();", FASTIFY),
-  one("middleware/client.ts", "addressKey(withoutPort(trusted)", "addressKey((trusted)", EXPRESS),
-  one("middleware/client.ts", "options ?? {}) ??", "{}) ??", GATE),
+  clientKey("addressKey(withoutPort(trusted)", "addressKey((trusted)", EXPRESS),
+  clientKey("options ?? {}) ??", "{}) ??", GATE),
   gate("request: this.#request, decision: this.decision });", "request: this.#request });", GATE),
   one("middleware/rule.ts", "limits.length === 0 || limits.length > MAX_REQUESTS", "false", GATE),
   one("middleware/options.ts", "if (known === SEVERAL) {", "if (false) {", GATE),

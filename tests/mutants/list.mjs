@@ -216,8 +216,8 @@ const LIST = [
   ),
   one("middleware/express.ts", "trust === 0 ? undefined : request.ip", "trust === 0 ? undefined : undefined", EXPRESS),
   one("middleware/fastify.ts", "request.ips === undefined ? undefined : request.ip", "undefined", FASTIFY),
-  one("middleware/client.ts", 'setting === undefined ? ""', 'setting !== undefined ? ""', EXPRESS),
-  one("middleware/client.ts", 'setting === undefined ? ""', 'setting !== undefined ? ""', FASTIFY),
+  one("middleware/client-key.ts", 'setting === undefined ? ""', 'setting !== undefined ? ""', EXPRESS),
+  one("middleware/client-key.ts", 'setting === undefined ? ""', 'setting !== undefined ? ""', FASTIFY),
   one("middleware/hono.ts", "      context.res = undefined;\n", "", "middleware/hono.test.ts"),
   one(
     "middleware/hono.ts",

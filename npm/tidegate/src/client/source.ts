@@ -6,7 +6,7 @@ import type { Decision, Op, State } from "../limit/decision.ts";
 import { configOf, Evaluator } from "../limit/evaluator.ts";
 import { fractionOf } from "../limit/hash.ts";
 import { checkCount, checkKey, checkNow } from "../limiter/calls.ts";
-import { checkDefined, checkLimiter } from "../limiter/given.ts";
+import { checkDefined, checkLimiter } from "../limiter/check-limiter.ts";
 import { type Keyed, keyed, type Value } from "../limiter/options.ts";
 
 /** A limit of a limiter: in memory, or in a store that a fleet shares. */

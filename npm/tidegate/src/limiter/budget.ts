@@ -24,7 +24,7 @@ import { InputError } from "../limit/errors.ts";
 import { evaluate } from "../limit/evaluate.ts";
 import type { Limiter } from "./limiter.ts";
 import { checkKey, MAX_REQUESTS } from "./calls.ts";
-import { checkLimiter } from "./given.ts";
+import { checkLimiter } from "./check-limiter.ts";
 import { type Keyed, keyed } from "./options.ts";
 import { settleUp } from "./settlement.ts";
 

@@ -32,7 +32,7 @@ import {
   NO_OPTIONS,
   TARGET_FIELDS,
 } from "./calls.ts";
-import { unknownName } from "./given.ts";
+import { unknownName } from "./check-limiter.ts";
 import { type Config, numberError } from "../limit/config.ts";
 import { checkFlag, checkObject, checkOptions } from "../limit/checks.ts";
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";

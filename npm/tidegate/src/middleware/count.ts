@@ -4,7 +4,7 @@ import { headerIn } from "../http/client-ip.ts";
 import { check, checkFields, fieldTable, checkObject, numberFrom } from "../limit/checks.ts";
 import { TOKENS } from "../limit/tokens.ts";
 import { InputError } from "../limit/errors.ts";
-import type { Incoming } from "./client.ts";
+import type { Incoming } from "./client-key.ts";
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 
 /**

@@ -6,7 +6,7 @@ import { isPromise } from "../limit/realms.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { DAY, type Duration } from "../limit/duration.ts";
 import { InputError, isStoreError } from "../limit/errors.ts";
-import { unobserved } from "../limiter/given.ts";
+import { unobserved } from "../limiter/check-limiter.ts";
 import { type BlockOptions, type CallOptions, keyed, type KeyOptions, type LimitRequest } from "../limiter/options.ts";
 import { combined } from "../limit/combined.ts";
 import { follow, type MaybePromise, together } from "../limit/maybe-promise.ts";

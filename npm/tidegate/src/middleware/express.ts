@@ -6,7 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { NextFunction, Request, Response } from "express";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { Incoming } from "./client.ts";
+import type { Incoming } from "./client-key.ts";
 import { Gate } from "./gate.ts";
 import { answer, goOn, limitExchange } from "./node-response.ts";
 import { checkContext, type Denial, type Options, type RequestDecision } from "./options.ts";

@@ -1,5 +1,5 @@
 /** The client's address as each host of fetch handlers reports it. */
-import type { Incoming } from "./client.ts";
+import type { Incoming } from "./client-key.ts";
 import type { NodeResponse } from "./node-response.ts";
 
 const addressIn = (found: unknown): string | undefined => {

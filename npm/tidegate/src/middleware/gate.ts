@@ -7,10 +7,10 @@ import { PROBLEM_JSON, type Problem, problem } from "../http/problem.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import type { RetryOptions } from "../http/quota.ts";
 import type { Limiter } from "../limiter/limiter.ts";
-import { unknownName } from "../limiter/given.ts";
+import { unknownName } from "../limiter/check-limiter.ts";
 import type { LimitOptions, LimitRequest } from "../limiter/options.ts";
 import { type Choose, compileRules, isOne, type Taken } from "./rule.ts";
-import { clientKey, type Incoming, sharerOf } from "./client.ts";
+import { clientKey, type Incoming, sharerOf } from "./client-key.ts";
 import { bindingDecision } from "./request-decision.ts";
 import {
   type CheckedOptions,

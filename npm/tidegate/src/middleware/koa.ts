@@ -5,7 +5,7 @@
  */
 import type { Context, Middleware } from "koa";
 import type { Limiter } from "../limiter/limiter.ts";
-import type { Incoming } from "./client.ts";
+import type { Incoming } from "./client-key.ts";
 import { Gate } from "./gate.ts";
 import { errorOf, limitExchange } from "./node-response.ts";
 import { checkContext, type Denial, type Options, type RequestDecision } from "./options.ts";

@@ -2,7 +2,7 @@
 import type { ExecutionContext } from "@nestjs/common";
 import type { HeaderTarget } from "../http/fields.ts";
 import { InputError } from "../limit/errors.ts";
-import type { Incoming } from "./client.ts";
+import type { Incoming } from "./client-key.ts";
 import type { NodeExchange, NodeResponse } from "./node-response.ts";
 import type { Denial } from "./options.ts";
 import type { MaybePromise } from "../limit/maybe-promise.ts";

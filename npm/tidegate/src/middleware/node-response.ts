@@ -2,7 +2,7 @@
 import type { HeaderTarget } from "../http/fields.ts";
 import { isPromise } from "../limit/realms.ts";
 import { InputError, show } from "../limit/errors.ts";
-import type { Incoming } from "./client.ts";
+import type { Incoming } from "./client-key.ts";
 import type { Gate } from "./gate.ts";
 import type { Denial, RequestDecision } from "./options.ts";
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";

@@ -10,7 +10,7 @@ import type { EscalatingBlock } from "./escalation.ts";
 import { refuseForeign } from "./foreign-options.ts";
 import type { MaybePromise } from "../limit/maybe-promise.ts";
 import { type InlineRule, type NamedRule, RULE, RULE_FIELDS, type Several } from "./rule.ts";
-import { notALimiter } from "../limiter/given.ts";
+import { notALimiter } from "../limiter/check-limiter.ts";
 import type { Worth } from "../limiter/settlement.ts";
 
 export type { RequestDecision } from "./request-decision.ts";

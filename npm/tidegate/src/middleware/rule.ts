@@ -5,9 +5,9 @@ import { checkFields, checkFlag, fieldTable, checkObject, type Table } from "../
 import { InputError } from "../limit/errors.ts";
 import { callLimit } from "../limit/limit.ts";
 import { MAX_REQUESTS } from "../limiter/calls.ts";
-import { checkDefined } from "../limiter/given.ts";
+import { checkDefined } from "../limiter/check-limiter.ts";
 import { keyed, type LimitRequest } from "../limiter/options.ts";
-import type { Incoming } from "./client.ts";
+import type { Incoming } from "./client-key.ts";
 import { type Count, countOf } from "./count.ts";
 import { refuseForeign } from "./foreign-options.ts";
 import { follow, type MaybePromise, together } from "../limit/maybe-promise.ts";

@@ -1,7 +1,7 @@
 /** The part of policies that a middleware uses. */
 import { InputError } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/options.ts";
-import type { Incoming } from "./client.ts";
+import type { Incoming } from "./client-key.ts";
 import type { MaybePromise } from "../limit/maybe-promise.ts";
 
 /**

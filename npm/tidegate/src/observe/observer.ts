@@ -4,7 +4,7 @@ import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import { InputError } from "../limit/errors.ts";
 import { ignoreRejection } from "../limit/notify.ts";
 import { grantedOrThrow, type Limiter } from "../limiter/limiter.ts";
-import { checkLimiter, OBSERVED, unobserved } from "../limiter/given.ts";
+import { checkLimiter, OBSERVED, unobserved } from "../limiter/check-limiter.ts";
 import type { BlockOptions, LimitOptions, LimitRequest } from "../limiter/options.ts";
 
 /** One decision on one limit. */

@@ -7,7 +7,7 @@ import { InputError, showObject } from "../limit/errors.ts";
 import type { Limiter } from "../limiter/limiter.ts";
 import { checkRequest } from "../limiter/calls.ts";
 import { type Answer, LIMITER_OPTIONS, type LimiterOptions, type LimitRequest } from "../limiter/options.ts";
-import type { Incoming } from "../middleware/client.ts";
+import type { Incoming } from "../middleware/client-key.ts";
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import type { Selection } from "../middleware/selection.ts";
 import type { MemoryStore } from "../stores/memory.ts";

@@ -2,7 +2,7 @@
 import type { Config } from "../limit/config.ts";
 import { prepare } from "../limit/limit.ts";
 import type { LimitRequest } from "../limiter/options.ts";
-import type { Incoming } from "../middleware/client.ts";
+import type { Incoming } from "../middleware/client-key.ts";
 import { headerValues, queryValues, statedCount } from "../middleware/count.ts";
 import { escalation } from "../middleware/escalation.ts";
 import type { CheckedLimit, CheckedRule, Descriptor } from "./document.ts";

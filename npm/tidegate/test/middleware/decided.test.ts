@@ -1,7 +1,7 @@
 /** What every middleware does with a request, on the gate that all of them share. */
 import { describe, expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
-import type { Incoming } from "../../src/middleware/client.ts";
+import type { Incoming } from "../../src/middleware/client-key.ts";
 import { type Admission, Gate } from "../../src/middleware/gate.ts";
 import { overridden, type Options } from "../../src/middleware/options.ts";
 

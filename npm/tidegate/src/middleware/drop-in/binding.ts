@@ -1,6 +1,6 @@
 /** A limit in the shape of Cloudflare's rate limit binding. */
 import { checkObject } from "../../limit/checks.ts";
-import { checkDefined, checkLimiter } from "../../limiter/given.ts";
+import { checkDefined, checkLimiter } from "../../limiter/check-limiter.ts";
 import type { Limiter } from "../../limiter/limiter.ts";
 import { boundedKey } from "../../http/key.ts";
 
