@@ -8,6 +8,12 @@ const PROGRAM = fileURLToPath(new URL("limits.mjs", import.meta.url));
 const PACKAGE = fileURLToPath(new URL("../../npm/tidegate", import.meta.url));
 const CALLS = 3000;
 
+/** What a program of this folder prints. */
+const printed = (program: string, ...args: string[]): string => {
+  const path = fileURLToPath(new URL(program, import.meta.url));
+  return execFileSync(process.execPath, ["--expose-gc", path, PACKAGE, ...args], { encoding: "utf8" });
+};
+
 test("the addon frees every limit that was collected, on shared() and on file()", () => {
   const root = temporaryFolder("limits");
   onTestFinished(() => remove(root));
@@ -26,4 +32,15 @@ test("a table is freed after its store was collected, without reading a property
   const program = fileURLToPath(new URL("tables.mjs", import.meta.url));
   const printed = execFileSync(process.execPath, ["--expose-gc", program, PACKAGE, "100"], { encoding: "utf8" });
   expect(JSON.parse(printed)).toEqual({ most: 100, left: 0, reads: 0 });
+});
+
+test.each([
+  ["its store was collected", "defined"],
+  ["its store was collected, although the config that was passed with the call is cached", "inline"],
+  ["the copy of the package that made it was collected, too", "reloaded"],
+])("a limit in memory is freed, with its table, after %s", (_, how) => {
+  expect(JSON.parse(printed("released.cjs", how, "20"))).toEqual({
+    made: { tables: 20, limits: 20 },
+    left: { tables: 0, limits: 0 },
+  });
 });

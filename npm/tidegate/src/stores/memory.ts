@@ -7,7 +7,7 @@ import { doublesAt } from "../engine/algebra.ts";
 import { type Engine, engine } from "../engine/engine.ts";
 import { VERSION } from "../engine/generated/bounds.ts";
 import { INPUT_ERROR, NUMBERS, OPS, SAME_KEY } from "../engine/generated/wire.ts";
-import { releasedWith } from "../engine/release.ts";
+import { type Handle, releasedWith } from "../engine/release.ts";
 import { InputError } from "../limit/errors.ts";
 import { flagsOf } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
@@ -60,7 +60,7 @@ export class MemoryStore implements SyncStore {
   #restore: Uint8Array | undefined;
   /** Made at the first call: hosts give no random numbers before there is a request. */
   #table = -1;
-  readonly #handles = new WeakMap<Limit, number>();
+  readonly #handles = new WeakMap<Limit, Handle>();
   #lastLimit: Limit | undefined;
   #lastHandle = -1;
   #lastKey: string | undefined;
@@ -187,11 +187,11 @@ export class MemoryStore implements SyncStore {
     let handle = this.#handles.get(limit);
     if (handle === undefined) {
       this.#open();
-      handle = limit.register(this.#table, this.#engine);
+      handle = { at: limit.register(this.#table, this.#engine) };
       this.#handles.set(limit, handle);
-      releasedWith(limit, this.#engine.wasm.limit_drop, handle);
+      releasedWith(handle, this.#engine.wasm.limit_drop, handle.at);
     }
-    return handle;
+    return handle.at;
   }
 }
 
