@@ -15,14 +15,14 @@ function expect(what, got, wanted) {
   if (got !== wanted) throw new Error(`${platform}: ${what}: wanted ${wanted}, got ${got}`);
 }
 
-const numbers = new Float64Array(new ArrayBuffer(64));
 // What src/stores/addon-store.ts passes: a token bucket of three in 30 s, whose other numbers are absent; take one token.
 const [BUCKET, TAKE, OK] = [0, 0, 1];
 const THREE_IN_30_SECONDS = [3, 30_000, NaN, NaN, NaN, NaN];
 const now = Date.now();
 
 /** Three are granted, a fourth is denied for ten seconds. */
-function decides(what, store) {
+function decides(what, numbers) {
+  const [store] = numbers;
   numbers.set(THREE_IN_30_SECONDS);
   const limit = addon.limitNew(store, "api", BUCKET);
   const call = () => {
@@ -34,11 +34,12 @@ function decides(what, store) {
 }
 
 expect("version", addon.version(), version);
-decides("shared", addon.openShared(numbers, 1000));
+decides("shared", addon.openShared(1000));
 
 const place = mkdtempSync(join(tmpdir(), "tidegate-loads-"));
-const store = addon.openFile(numbers, join(place, "limits"), 1000, -1);
-decides("file", store);
+const numbers = addon.openFile(join(place, "limits"), 1000, -1);
+const [store] = numbers;
+decides("file", numbers);
 addon.close(store);
 try {
   rmSync(place, { recursive: true, force: true });

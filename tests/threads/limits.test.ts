@@ -44,3 +44,13 @@ test.each([
     left: { tables: 0, limits: 0 },
   });
 });
+
+test.each([
+  ["memory", "index"],
+  ["shared", "stores/shared"],
+  ["file", "stores/file"],
+])("a realm, such as of a test file in Jest, is collected after it has used %s()", (name, entry) => {
+  const root = temporaryFolder("realms");
+  onTestFinished(() => remove(root));
+  expect(printed("collected.mjs", entry, name, ...(name === "file" ? [join(root, "state")] : []))).toBe("0");
+});

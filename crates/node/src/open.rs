@@ -3,7 +3,7 @@
 use crate::decide::decide;
 use crate::store::{Place, Store, StoreStats, TABLE};
 use crate::thread::{Kept, drop_limit, keep_limit, keep_store, live_limits, store};
-use napi::bindgen_prelude::{Float64Array, JsValue, Object};
+use napi::bindgen_prelude::{JsValue, Object, Unknown};
 use napi::{Env, Error, Result, sys};
 use napi_derive::napi;
 use std::cell::RefCell;
@@ -22,40 +22,56 @@ pub(crate) fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
-/// Keeps a store with the doubles for its numbers: a `Float64Array` on its own `ArrayBuffer`.
-fn opened(mut numbers: Float64Array, place: Place) -> Result<u32> {
-    // Safety: the addon is called by one thread at a time, and JavaScript does not use the doubles meanwhile.
-    let doubles: Option<&mut [f64; NUMBERS]> = unsafe { numbers.as_mut() }.try_into().ok();
-    let at = ptr::from_mut(doubles.ok_or_else(|| Error::from_reason("eight doubles are needed for numbers"))?);
-    // The reference of the wrapper is never released, so the doubles outlive the last call of the thread.
-    std::mem::forget(numbers);
-    // Safety: eight doubles, kept alive by the reference above; an ArrayBuffer's memory does not move.
-    Ok(keep_store(unsafe { Store::new(at, place) }))
+/// Keeps a store. Returns its number on this thread, and the doubles for the numbers of its calls, whose first is that number.
+///
+/// The doubles are kept, so they are made here, in the realm that loaded the addon: an array that JavaScript passed would keep its
+/// realm, such as that of a test file in Jest.
+fn opened(env: &Env, place: Place) -> Result<(u32, Unknown<'_>)> {
+    let (raw, bytes) = (env.raw(), NUMBERS * size_of::<f64>());
+    let (mut doubles, mut buffer, mut array, mut kept) =
+        (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    // Safety: `env` is live for this call. Of a buffer that could not be made, no array is made.
+    let status = unsafe {
+        sys::napi_create_arraybuffer(raw, bytes, &mut doubles, &mut buffer)
+            | sys::napi_create_typedarray(raw, sys::TypedarrayType::float64_array, NUMBERS, buffer, 0, &mut array)
+            | sys::napi_create_reference(raw, array, 1, &mut kept)
+    };
+    if status != sys::Status::napi_ok {
+        return Err(Error::from_reason("there is no memory for the numbers of a store"));
+    }
+    let doubles: *mut [f64; NUMBERS] = doubles.cast();
+    // Safety: eight doubles, kept alive by a reference that is never released; an ArrayBuffer's memory does not move. The addon
+    // is called by one thread at a time, and JavaScript does not use them meanwhile.
+    let number = keep_store(unsafe { Store::new(doubles, place) });
+    // Safety: as above, and no call is under way.
+    unsafe { (*doubles)[0] = f64::from(number) };
+    // Safety: a value of this call.
+    Ok((number, unsafe { Unknown::from_raw_unchecked(raw, array) }))
 }
 
-/// Opens the process's table, which the first call creates, for at most `max_keys` states. Each copy of the
-/// package passes its own numbers. Returns the store's number on this thread.
+/// Opens the process's table, which the first call creates, for at most `max_keys` states. Returns the
+/// numbers of a new store: see [`opened`].
 #[napi(catch_unwind)]
-pub(crate) fn open_shared(numbers: Float64Array, max_keys: u32) -> Result<u32> {
+pub(crate) fn open_shared(env: &Env, max_keys: u32) -> Result<Unknown<'_>> {
     // Random bits of the operating system, through the hasher of the standard library.
     let random = RandomState::new();
     let table = TABLE.get_or_init(|| SharedTable::new(max_keys as usize, [random.hash_one(0), random.hash_one(1)]));
-    opened(numbers, Place::Table(table))
+    Ok(opened(env, Place::Table(table))?.1)
 }
 
 /// Opens a folder. A `max_keys` of 0 and a negative `sync` keep the setting; a `sync` of 0 is always, any other is the
-/// ms between snapshots. Returns the store's number on this thread.
+/// ms between snapshots. Returns the numbers of a new store: see [`opened`].
 #[napi(catch_unwind)]
-pub(crate) fn open_file(env: Env, numbers: Float64Array, path: String, max_keys: u32, sync: f64) -> Result<u32> {
+pub(crate) fn open_file(env: &Env, path: String, max_keys: u32, sync: f64) -> Result<Unknown<'_>> {
     let sync = (sync >= 0.0).then(|| NonZeroU32::new(sync as u32).map_or(SyncMode::Always, SyncMode::Every));
     let options = Options { max_keys: NonZeroU32::new(max_keys), sync };
     let failed = |error: FileError| Error::from_reason(error.to_string());
     let folder = tidegate_file::open(Path::new(&path), options).map_err(failed)?;
-    let number = opened(numbers, Place::Folder(RefCell::new(Some(folder))))?;
+    let (number, numbers) = opened(env, Place::Folder(RefCell::new(Some(folder))))?;
     // Before the thread ends. Its destructors run under a lock on Windows that the folder's thread needs to end, and closing
     // waits for that.
     env.add_env_cleanup_hook(number, close)?;
-    Ok(number)
+    Ok(numbers)
 }
 
 /// Closes a folder for this thread; the last one of the process makes a snapshot. The process's table stays open.

@@ -1,5 +1,6 @@
 // Not by its name: webpack replaces an imported `createRequire`, and a call of it then fails.
 import modules from "node:module";
+import type { Numbers } from "./answer.ts";
 import { VERSION } from "./generated/bounds.ts";
 
 /** What a store holds and has dropped. */
@@ -16,10 +17,13 @@ export interface AddonStats {
 export interface Addon {
   /** The version of the crates that it was built from. */
   version(): string;
-  /** Opens the process's table. `numbers` are the store's own: eight doubles, which the calls below read and write. */
-  openShared(numbers: Float64Array, maxKeys: number): number;
-  /** Opens a folder. Throws if it cannot. */
-  openFile(numbers: Float64Array, path: string, maxKeys: number, sync: number): number;
+  /**
+   * Opens the process's table. Returns the store's own numbers: eight doubles, which the calls below read and write. The first is
+   * the store itself.
+   */
+  openShared(maxKeys: number): Numbers;
+  /** Opens a folder, and returns the same. Throws if it cannot. */
+  openFile(path: string, maxKeys: number, sync: number): Numbers;
   close(store: number): void;
   /** The error text of the store's last failed call. */
   fault(store: number): string;

@@ -14,7 +14,7 @@ import {
   RESET,
   WITHOUT_KEY,
 } from "../engine/generated/wire.ts";
-import { releasedWith } from "../engine/release.ts";
+import { type Handle, releasedWith } from "../engine/release.ts";
 import { writePolicy } from "../limit/config.ts";
 import { InputError, StoreError } from "../limit/errors.ts";
 import { flagsOf, opOf } from "../limit/evaluator.ts";
@@ -55,15 +55,16 @@ export abstract class AddonStore implements SyncStore {
   readonly #addon: Addon;
   readonly #store: number;
   /** This store's own: another copy of the package, or another store, has its own. */
-  readonly #numbers: Numbers = answersTo(1) as Numbers;
-  readonly #handles = new WeakMap<Limit, number>();
+  readonly #numbers: Numbers;
+  readonly #handles = new WeakMap<Limit, Handle>();
   #lastLimit: Limit | undefined;
   #lastHandle = -1;
 
-  /** `open` opens the store with its numbers, and returns its number in the addon. */
-  constructor(addon: Addon, open: (numbers: Float64Array) => number) {
+  /** `numbers`: of the store that the addon has opened. */
+  constructor(addon: Addon, numbers: Numbers) {
     this.#addon = addon;
-    this.#store = open(this.#numbers);
+    this.#numbers = numbers;
+    this.#store = numbers[0];
   }
 
   decide(call: Call, now: number = Date.now()): Decision {
@@ -139,12 +140,13 @@ export abstract class AddonStore implements SyncStore {
     let handle = this.#handles.get(limit);
     if (handle === undefined) {
       writePolicy(this.#numbers, limit.policy);
-      handle = this.#addon.limitNew(this.#store, limit.name, KINDS.indexOf(limit.policy.kind));
-      if (handle < 0) this.#refuse(-handle, limit.policy, "limit", () => limit.name);
+      const at = this.#addon.limitNew(this.#store, limit.name, KINDS.indexOf(limit.policy.kind));
+      if (at < 0) this.#refuse(-at, limit.policy, "limit", () => limit.name);
+      handle = { at };
       this.#handles.set(limit, handle);
-      releasedWith(limit, this.#addon.limitDrop, handle);
+      releasedWith(handle, this.#addon.limitDrop, at);
     }
-    return handle;
+    return handle.at;
   }
 
   #refuse(status: number, passed: Parameters<typeof refuse>[1], operation: string, identity: () => string): void {

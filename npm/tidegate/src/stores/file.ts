@@ -49,7 +49,10 @@ export class FileStore extends AddonStore {
   readonly path: string;
 
   constructor(addon: Addon, path: string, maxKeys: number, sync: number) {
-    super(addon, (numbers) => attempt("open", path, () => addon.openFile(numbers, path, maxKeys, sync)));
+    super(
+      addon,
+      attempt("open", path, () => addon.openFile(path, maxKeys, sync)),
+    );
     this.path = path;
   }
 

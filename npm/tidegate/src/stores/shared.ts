@@ -16,7 +16,7 @@ export class SharedStore extends AddonStore {
   readonly cannotFail = true;
 
   constructor(addon: Addon, maxKeys: number) {
-    super(addon, (numbers) => addon.openShared(numbers, maxKeys));
+    super(addon, addon.openShared(maxKeys));
   }
 
   /** What the process's table holds and has dropped, so far. */
