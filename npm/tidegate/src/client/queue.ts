@@ -2,7 +2,7 @@
  * The queue of one key. Its calls run in order, each when its tokens are due: waiting.ts has the order, reserve.ts the
  * tokens that are reserved for them.
  */
-import { throwIfAborted } from "../limit/abort.ts";
+import { throwIfAborted, whenAborted } from "../limit/abort.ts";
 import { isPromise } from "../limit/realms.ts";
 import type { Decision } from "../limit/decision.ts";
 import { hasCode, RateLimitError } from "../limit/errors.ts";
@@ -10,7 +10,7 @@ import { Alarm, type Clock } from "./clock.ts";
 import { Reserve } from "./reserve.ts";
 import type { Semaphore } from "./semaphore.ts";
 import type { Source } from "./source.ts";
-import { Signals, type Waiting, WaitingCalls } from "./waiting.ts";
+import { type Waiting, WaitingCalls } from "./waiting.ts";
 
 /**
  * A call that a queue refused or gave up: the queue was `"full"`, was drained (`"closed"`), or the call would have run
@@ -68,6 +68,8 @@ interface QueuedCall extends CallSettings, Waiting {
   /** Runs it. The promise never rejects. */
   start(): Promise<unknown>;
   reject(reason: unknown): void;
+  /** No longer waits for its signal. */
+  forget?: () => void;
 }
 
 /** Calls of one limit and key. There is at most one timer, for the next call. */
@@ -76,7 +78,10 @@ export class Queue<Parts extends QueueParts = QueueParts> {
   readonly #waiting: WaitingCalls<QueuedCall> = new WaitingCalls();
   readonly #reserve: Reserve | undefined;
   readonly #alarm: Alarm;
-  readonly #signals: Signals<QueuedCall> = new Signals((calls, reason) => this.#giveUp(calls, reason));
+  readonly #giveUp = (calls: Iterable<QueuedCall>, reason: unknown): void => {
+    this.#drop(calls, reason);
+    this.#pump();
+  };
   /** Runs the calls that are due, and sets the timer for the next one. */
   readonly #pump = (): void => {
     // A call that is released here runs later, so nothing calls back meanwhile.
@@ -138,7 +143,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
   #add(call: QueuedCall): void {
     this.#waiting.push(call);
     this.#reserve?.owe(call.count);
-    if (call.signal !== undefined) this.#signals.add(call.signal, call);
+    if (call.signal !== undefined) call.forget = whenAborted(call.signal, this.#giveUp, call);
     let reserved: ReturnType<Reserve["take"]>;
     try {
       reserved = this.#reserve?.take(call.count);
@@ -256,12 +261,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
 
   #remove(call: QueuedCall): void {
     this.#waiting.remove(call);
-    if (call.signal !== undefined) this.#signals.remove(call.signal, call);
-  }
-
-  #giveUp(calls: Iterable<QueuedCall>, reason: unknown): void {
-    this.#drop(calls, reason);
-    this.#pump();
+    call.forget?.();
   }
 
   /** Rejects calls that have not run; their tokens serve later calls. */

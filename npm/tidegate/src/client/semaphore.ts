@@ -1,5 +1,5 @@
 /** A bound on how many calls run at one time. */
-import { reasonOf, throwIfAborted } from "../limit/abort.ts";
+import { throwIfAborted, whenAborted } from "../limit/abort.ts";
 import { type Check, check, checkTable, integerFrom, SIGNAL } from "../limit/checks.ts";
 
 export const PLACES: Check = integerFrom("an integer from 1", 1);
@@ -48,14 +48,15 @@ export class Semaphore {
           this.whenFree(attempt);
           return;
         }
-        signal?.removeEventListener("abort", abort);
+        forget?.();
         resolve();
       };
-      const abort = (): void => {
+      const abort = (_: unknown, reason: unknown): void => {
         this.#waiting.delete(attempt);
-        reject(reasonOf(signal as AbortSignal));
+        forget?.();
+        reject(reason);
       };
-      signal?.addEventListener("abort", abort, { once: true });
+      const forget = signal && whenAborted(signal, abort, attempt);
       attempt();
     });
     let held = true;

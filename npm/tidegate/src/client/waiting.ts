@@ -1,5 +1,4 @@
 /** The order in which queued calls run. */
-import { reasonOf } from "../limit/abort.ts";
 
 /** Levels of priority: 0 to 9, the highest first. */
 export const LEVELS = 10;
@@ -100,40 +99,5 @@ export class WaitingCalls<T extends Waiting> {
     call.next = undefined;
     call.rank = -1;
     this.length--;
-  }
-}
-
-/** Calls by abort signal: one listener per signal, however many calls share it. */
-export class Signals<T> {
-  readonly #aborted: (calls: ReadonlySet<T>, reason: unknown) => void;
-  readonly #bySignal: Map<AbortSignal, { calls: Set<T>; listener: () => void }> = new Map();
-
-  /** `aborted` gets all calls of a signal together. */
-  constructor(aborted: (calls: ReadonlySet<T>, reason: unknown) => void) {
-    this.#aborted = aborted;
-  }
-
-  add(signal: AbortSignal, call: T): void {
-    let entry = this.#bySignal.get(signal);
-    if (entry === undefined) {
-      const calls = new Set<T>();
-      const listener = (): void => {
-        this.#bySignal.delete(signal);
-        this.#aborted(calls, reasonOf(signal));
-      };
-      entry = { calls, listener };
-      this.#bySignal.set(signal, entry);
-      signal.addEventListener("abort", listener, { once: true });
-    }
-    entry.calls.add(call);
-  }
-
-  remove(signal: AbortSignal, call: T): void {
-    const entry = this.#bySignal.get(signal);
-    if (entry === undefined) return;
-    entry.calls.delete(call);
-    if (entry.calls.size > 0) return;
-    this.#bySignal.delete(signal);
-    signal.removeEventListener("abort", entry.listener);
   }
 }

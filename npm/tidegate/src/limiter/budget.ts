@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { throwIfAborted } from "../limit/abort.ts";
+import { throwIfAborted, whenAborted } from "../limit/abort.ts";
 import { combined } from "../limit/combined.ts";
 import type { Config } from "../limit/config.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
@@ -206,10 +206,10 @@ function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
     if (signal?.aborted === true) return resolve();
     const end = (): void => {
       clearTimeout(timeout);
-      signal?.removeEventListener("abort", end);
+      forget?.();
       resolve();
     };
     const timeout = setTimeout(end, ms);
-    signal?.addEventListener("abort", end);
+    const forget = signal && whenAborted(signal, end, undefined);
   });
 }

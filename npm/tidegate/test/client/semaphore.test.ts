@@ -62,6 +62,15 @@ describe("concurrent", () => {
     expect(one.held).toBe(0);
   });
 
+  test("a place that is released twice is one place", async () => {
+    const two = semaphore(2);
+    const release = await two.acquire();
+    await two.acquire();
+    release();
+    release();
+    expect(two.held).toBe(1);
+  });
+
   test("takes a semaphore of another copy of the package, and no other's", async () => {
     vi.resetModules();
     const other: typeof import("../../src/client/index.ts") = await import("../../src/client/index.ts");
