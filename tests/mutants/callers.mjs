@@ -159,6 +159,15 @@ export const CALLERS = [
   // Queues.
   one("client/waiting.ts", "(found === undefined || first.rank < found.rank)", "found === undefined", THROTTLE),
   one("client/clock.ts", "let last = -Infinity;", "let last = 0;", client("set-clock")),
+  one("client/clock.ts", "Math.min(left, MINUTE)", "left", client("set-clock")),
+  one(
+    "client/clock.ts",
+    "      this.#at = undefined;\n      this.#ring();",
+    "      this.#ring();",
+    client("set-clock"),
+  ),
+  one("limit/abort.ts", "        if (all.size > 0) return;\n", "", client("signals")),
+  one("limit/abort.ts", 'signal.removeEventListener("abort", aborted);', "", client("signals")),
   one(
     "client/clock.ts",
     "wall < last || behind + ahead > SECOND ? Math.max(ahead, behind) : 0",
@@ -228,7 +237,7 @@ export const CALLERS = [
   one("react/remote.ts", "    this.#clock.jumped();\n    if (document", "    if (document", PAGE),
   one("react/remote.ts", "    this.#clock.heard(learned.now);\n", "", PAGE),
   one("react/view-observer.ts", "    clearTimeout(this.#timer);\n    this.#known", "    this.#known", PAGE),
-  one("react/view-observer.ts", "Math.min(next - now, LONGEST_TIMER)", "next - now", PAGE),
+  one("react/view-observer.ts", "Math.min(next - now, MINUTE)", "next - now", PAGE),
   one("react/clock-offset.ts", "    this.#measuredAt = performance.now();\n", "", CLOCK),
   one("react/view-observer.ts", "initial.now > (from", "initial.now >= (from", PAGE),
   one("react/view.ts", ' || fields.has("retryAt")', "", PAGE),

@@ -1,6 +1,6 @@
 /** The clock and the timers of this folder, which a test may replace. */
 import type { Check } from "../limit/checks.ts";
-import { LONGEST_TIMER, SECOND } from "../limit/duration.ts";
+import { MINUTE, SECOND } from "../limit/duration.ts";
 import { monotonicNow } from "../limit/monotonic.ts";
 
 /** A clock with timers: the host's own, or a test's (`fakeClock()` of `tidegate/testing` is one). */
@@ -46,7 +46,10 @@ export const CLOCK: Check = {
   },
 };
 
-/** One timer for one instant. A host timer that fires early, or cannot wait so long, is set again. */
+/**
+ * One timer for one instant. It rings early, too: what it calls reads the clock, and sets it again. No timer is longer than a
+ * minute: a host's timers stand still while the machine sleeps, or a function of AWS Lambda is frozen.
+ */
 export class Alarm {
   readonly #clock: Clock;
   readonly #ring: () => void;
@@ -63,26 +66,17 @@ export class Alarm {
     if (at === this.#at) return;
     this.clear();
     this.#at = at;
-    this.#wait(at);
+    const left = Math.ceil(Math.max(0, at - this.#clock.now()));
+    const rung = (): void => {
+      this.#at = undefined;
+      this.#ring();
+    };
+    this.#timer = this.#clock.setTimeout(rung, Math.min(left, MINUTE));
   }
 
   clear(): void {
     if (this.#at === undefined) return;
     this.#clock.clearTimeout(this.#timer as never);
     this.#at = undefined;
-  }
-
-  #wait(at: number): void {
-    const left = Math.ceil(Math.max(0, at - this.#clock.now()));
-    const fired = (): void => {
-      if (this.#at !== at) return;
-      if (this.#clock.now() < at) {
-        this.#wait(at);
-      } else {
-        this.#at = undefined;
-        this.#ring();
-      }
-    };
-    this.#timer = this.#clock.setTimeout(fired, Math.min(left, LONGEST_TIMER));
   }
 }

@@ -1,5 +1,5 @@
 /** Renders a component when what it shows changes, by a timer. */
-import { LONGEST_TIMER } from "../limit/duration.ts";
+import { MINUTE } from "../limit/duration.ts";
 import type { RemoteLimits, ServerState } from "./remote.ts";
 import { nextChange, type Shown, type View, viewAt } from "./view.ts";
 
@@ -98,7 +98,8 @@ export class ViewObserver {
     const now = from.now();
     const next = nextChange(now, from.state(name), this.#watched, this.#fields);
     if (next === Infinity || this.#changed === undefined) return;
-    this.#timer = setTimeout(this.#wake, Math.min(next - now, LONGEST_TIMER));
+    // A host's timers stand still while the machine sleeps.
+    this.#timer = setTimeout(this.#wake, Math.min(next - now, MINUTE));
   }
 
   readonly #wake = (): void => {

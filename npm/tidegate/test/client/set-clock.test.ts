@@ -87,6 +87,30 @@ describe("where the host's time is set", () => {
     await Promise.all(calls);
   });
 
+  test("a call that waits for minutes runs when its tokens are due", async () => {
+    const ran: number[] = [];
+    const throttled = throttle(() => ran.push(elapsed), { ...spaced, rate: 1, period: 150 * SECOND });
+    const calls = [throttled(), throttled()];
+    await pass(150 * SECOND - 1);
+    expect(ran.length).toBe(1);
+    await pass(1);
+    expect(ran.length).toBe(2);
+    await Promise.all(calls);
+  });
+
+  test("a call whose tokens fell due while the machine slept runs within a minute of its end", async () => {
+    const ran: number[] = [];
+    const throttled = throttle(() => ran.push(elapsed), { ...spaced, rate: 1, period: "40m" });
+    const calls = [throttled(), throttled()];
+    await pass(SECOND);
+    expect(ran).toEqual([0]);
+    // Timers do not run.
+    vi.setSystemTime(Date.now() + 3600 * SECOND);
+    await pass(60 * SECOND);
+    expect(ran.length).toBe(2);
+    await Promise.all(calls);
+  });
+
   test("a date of the server is read by the time that was set", async () => {
     let sent = 0;
     const fetch = createFetch({

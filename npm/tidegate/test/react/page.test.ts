@@ -87,12 +87,16 @@ test("a component has one timer, however often its limit changed", async () => {
   stop();
 });
 
-test("no timer is longer than a host's can be: that would fire immediately, again and again", async () => {
+test("no timer is longer than a minute: it stands still while the machine sleeps", async () => {
   const from = new RemoteLimits(server().load);
   const timers = vi.spyOn(globalThis, "setTimeout");
-  const { stop } = show(from, ["ok"]);
+  const { last, stop } = show(from, ["ok"]);
   await settled();
   from.learn("message", { value: 0, ts: Date.now(), config: { ...config, period: 30 * DAY }, now: Date.now() });
-  expect(timers.mock.lastCall?.[1]).toBe(2 ** 31 - 1);
+  expect(timers.mock.lastCall?.[1]).toBe(60_000);
+  expect(last()).toEqual([false]);
+  setWall(Date.now() + 31 * DAY);
+  passTime(60_000);
+  expect(last()).toEqual([true]);
   stop();
 });
