@@ -82,7 +82,7 @@ pub(crate) fn refuse_size(_: &Path, _: u64) -> Result<(), FileError> {
 pub(crate) fn reserve(path: &Path, bytes: u64) -> Result<(), FileError> {
     let what = format!("no room for {bytes} bytes of {}", path.file_name().unwrap_or_default().display());
     let fail = |error: io::Error| FileError::io(path.parent().unwrap_or(path), &what, &error);
-    let mut file = private::open(path, false).map_err(fail)?;
+    let mut file = private::open(path).map_err(fail)?;
     // If the file system cannot allocate in advance, writing zeros does.
     let extend = |file: &mut File| if allocate(file, bytes)? { Ok(()) } else { append_zeros(file, bytes) };
     extended(&mut file, extend).map_err(fail)
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_extended_keeps_its_length() {
         let path = std::env::temp_dir().join(format!("tidegate-file-extended-{}", std::process::id()));
-        let mut file = private::open(&path, true).expect("a file");
+        let mut file = private::make(&path).expect("a file");
         io::Write::write_all(&mut file, b"kept").expect("a text");
         let full = |file: &mut File| append_zeros(file, 200_000).and(Err(io::ErrorKind::StorageFull.into()));
         assert!(extended(&mut file, full).is_err());
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn zeros_follow_what_a_file_has() {
         let path = std::env::temp_dir().join(format!("tidegate-file-zeros-{}", std::process::id()));
-        let mut file = private::open(&path, true).expect("a file");
+        let mut file = private::make(&path).expect("a file");
         io::Write::write_all(&mut file, b"kept").expect("a text");
         for bytes in [200_000, 100] {
             append_zeros(&mut file, bytes).expect("room");

@@ -29,7 +29,7 @@ pub(crate) fn is_removed(_: &Path, _: &File) -> bool {
 }
 
 pub(crate) fn file(folder: &Path, name: &str) -> Result<File, FileError> {
-    private::open(&folder.join(name), false)
+    private::open(&folder.join(name))
         .map_err(|error| FileError::io(folder, &format!("{name} cannot be opened"), &error))
 }
 

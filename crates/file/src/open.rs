@@ -62,6 +62,7 @@ pub fn open(path: &Path, options: Options) -> Result<Arc<FileStore>, FileError> 
 /// process that can lock it exclusively is the only one.
 fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
     disk::refuse_network(folder)?;
+    private::refuse_links(folder)?;
     private::tighten(folder)?;
     let gate = lock::file(folder, "gate.lock")?;
     let deadline = Instant::now() + PATIENCE;

@@ -6,7 +6,6 @@ use std::io;
 use std::path::Path;
 
 /// Every file of a folder.
-#[cfg(unix)]
 const FILES: [&str; 10] = [
     "data.mdb",
     "data.tmp",
@@ -20,12 +19,26 @@ const FILES: [&str; 10] = [
     "owner.lock",
 ];
 
-/// Opens a file for reading and writing, creating it if it is missing, with mode 600 under any umask.
-pub(crate) fn open(path: &Path, truncate: bool) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(truncate);
+/// Opens a file for reading and writing, creating it if it is missing, with mode 600 under any umask. Follows no link.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    opened(path, OpenOptions::new().create(true).truncate(false))
+}
+
+/// Creates a file in place of any other, as [`open`] does. What a link names is left alone.
+pub(crate) fn make(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => opened(path, OpenOptions::new().create_new(true)),
+    }
+}
+
+fn opened(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    options.read(true).write(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
     let file = options.open(path)?;
     #[cfg(unix)]
     {
@@ -49,6 +62,22 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     builder.create(path)?;
     #[cfg(unix)]
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    Ok(())
+}
+
+/// Rejects links: who can write into the folder would choose which other file of this user is overwritten. And pipes and the
+/// like, which would be waited for. A folder in place of a file fails by itself.
+pub(crate) fn refuse_links(folder: &Path) -> Result<(), FileError> {
+    for name in FILES {
+        let Ok(found) = fs::symlink_metadata(folder.join(name)) else { continue };
+        if found.is_file() || found.is_dir() {
+            continue;
+        }
+        let is = if found.is_symlink() { "a link" } else { "no file" };
+        let what =
+            format!("{name} is {is}; use a folder that holds nothing else, and in which only this user may write");
+        return Err(FileError::new(folder, what));
+    }
     Ok(())
 }
 

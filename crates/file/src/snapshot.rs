@@ -61,7 +61,7 @@ where
     E: From<io::Error>,
 {
     let new = folder.join(new);
-    let mut file = private::open(&new, true)?;
+    let mut file = private::make(&new)?;
     let replaced = write(&mut file).and_then(|()| {
         file.sync_all()?;
         fs::rename(&new, folder.join(old))?;
@@ -124,7 +124,7 @@ fn age(folder: &Path) -> Option<Duration> {
 /// Makes a snapshot, unless another process is still making one after this many ms. Returns whether it did.
 pub(crate) fn make(folder: &Path, env: &Env<WithoutTls>, ms: u32) -> Result<bool, FileError> {
     let fail = |error: io::Error| FileError::io(folder, "a snapshot cannot be written", &error);
-    let turn = private::open(&folder.join("snapshot.lock"), false).map_err(fail)?;
+    let turn = private::open(&folder.join("snapshot.lock")).map_err(fail)?;
     let mut waits = 0..ms;
     while !tried(folder, turn.try_lock())? {
         if waits.next().is_none() {
