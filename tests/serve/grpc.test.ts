@@ -320,3 +320,10 @@ test("ends with the service", async () => {
   expect(port).toEqual(expect.any(Number));
   expect(await other.end()).toBe(0);
 });
+
+test("one connection has at most 1,000 calls at a time, so that its messages take bounded memory", async () => {
+  const session = connect(`http://127.0.0.1:${service.log()[0]?.["grpcPort"]}`).on("error", () => {});
+  const [settings] = await once(session, "remoteSettings");
+  session.destroy();
+  expect(settings.maxConcurrentStreams).toBe(1000);
+});

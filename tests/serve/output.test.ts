@@ -38,3 +38,15 @@ test("a service whose log has no reader any more decides as before", async () =>
   }
   expect(await service.end()).toBe(0);
 });
+
+test("a line of the log has no character that a terminal obeys or that turns text, whatever path a client sends", async () => {
+  await using service = await serving(undefined, ["--log-requests"]);
+  const sent = "\u009b31m\u007f\u061c\u200e\u202e\u2028\u2066\u{e0041}é漢";
+  await service.request(`/${encodeURIComponent(sent)}`);
+  const { path } = await service.logged("request");
+  expect(path).toBe(`/${sent}`);
+  const written = service.running.output();
+  expect(written).toContain("\\u009b31m\\u007f\\u061c");
+  expect(written).toContain("\\udb40\\udc41é漢");
+  expect(written.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+});

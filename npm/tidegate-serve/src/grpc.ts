@@ -24,6 +24,8 @@ const MOST = 2 ** 32 - 1;
 const MOST_HITS = 2 ** 40;
 /** Descriptors of a request, as many as limits of one over HTTP; Envoy sends one for each action of a route. */
 const MOST_DESCRIPTORS = 100;
+/** Calls of one connection at a time. By default there is no end to them, nor to what their messages take. Envoy opens another. */
+const MOST_CALLS = 1000;
 /** What rules read of a descriptor without an address; only rules that do not read it apply then. */
 const NO_ADDRESS = "none";
 
@@ -144,7 +146,10 @@ export async function serveGrpc(
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
     throw new UsageError("--grpc-port needs the package @grpc/grpc-js: npm install @grpc/grpc-js");
   });
-  const server = new grpc.Server({ "grpc.max_receive_message_length": bodyLimit });
+  const server = new grpc.Server({
+    "grpc.max_receive_message_length": bodyLimit,
+    "grpc.max_concurrent_streams": MOST_CALLS,
+  });
   server.addService(RATE_LIMIT_SERVICE, {
     ShouldRateLimit: (
       call: { readonly request: RateLimitRequest },
