@@ -140,7 +140,9 @@ const partsOf = (text: Field): string[] => (typeof text === "string" ? text.spli
 
 /** The wait of `Retry-After`, of which the longest counts. */
 function longestIn(text: Field, serverNow: number): number | undefined {
-  const longest = Math.max(...partsOf(text).map((part) => waitIn(part, serverNow, false) ?? Number.NaN));
+  const waits = partsOf(text).map((part) => waitIn(part, serverNow, false) ?? Number.NaN);
+  // Not by one call of `Math.max`: a server may send more than a call takes.
+  const longest = waits.reduce((a, b) => Math.max(a, b), -Infinity);
   return Number.isFinite(longest) ? longest : undefined;
 }
 

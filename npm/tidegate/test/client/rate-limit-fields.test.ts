@@ -38,6 +38,12 @@ test("reads the headers of Axios, once they are in a Headers; an absent field ma
 });
 
 describe("Retry-After", () => {
+  test("of a list of any length the longest wait counts", () => {
+    const list = (text: string) => ({ get: (name: string) => (name === "Retry-After" ? text : null) });
+    expect(readRateLimit(list(`${"1,".repeat(200_000)}7`), NOW).retryAfter).toBe(7000);
+    expect(readRateLimit(list("1,soon,7"), NOW).retryAfter).toBeUndefined();
+  });
+
   const at = new Date(NOW + 30_000);
   const [day, date, month, year, time] = at.toUTCString().split(/,? /) as [string, string, string, string, string];
   test.each([
