@@ -268,6 +268,11 @@ describe("a wrong client of a store throws", () => {
 
 test.each<[string, () => unknown]>([
   ["an address", () => redis(any("redis://:hunter2@localhost"))],
+  ["an address of MongoDB Atlas", () => mongodb(any("mongodb+srv://me:hunter2@cluster0.example.net"))],
+  ["an address of JDBC", () => postgres(any("jdbc:postgresql://db/app?password=hunter2"))],
+  ["a connection string of Azure", () => redis(any("cache.example.net:6380,password=hunter2,ssl=True"))],
+  ["a connection string of libpq", () => postgres(any("host=db user=me password=hunter2"))],
+  ["an address without its scheme", () => redis(any("me:hunter2@localhost:6379"))],
   ["an address of libSQL", () => sqlite(any("libsql://localhost?authToken=hunter2"))],
   ["an address as the store", () => defineLimits({}, { store: any("postgres://me:hunter2@localhost") })],
   ["settings", () => postgres(any({ host: "localhost", password: "hunter2" }))],

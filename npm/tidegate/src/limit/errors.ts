@@ -5,7 +5,7 @@
 export function show(value: unknown): string {
   switch (typeof value) {
     case "string":
-      return JSON.stringify(value.replace(/^(\w+:\/\/|.{80}).+/s, "$1…"));
+      return JSON.stringify(value.replace(/^([^/ ]+:\/\/|.{80}).+/s, "$1…"));
     case "bigint":
       return `${String(value).slice(0, 80)}n`;
     case "function":
@@ -35,9 +35,13 @@ export function hide(error: unknown, field: string): void {
   if (Object.hasOwn(Object(error), field)) Reflect.defineProperty(error as object, field, { enumerable: false });
 }
 
-/** A value that was passed instead of a library's client. A class or function gets its own remedy. */
+/**
+ * A value that was passed instead of a library's client. A class or function gets its own remedy. A connection string
+ * (`host=…`, `user:…@host`) may have a password anywhere.
+ */
 export function showInstead(value: unknown): string {
   if (typeof value === "function") return "a class or function; pass what it makes";
+  if (typeof value === "string" && /^[^/]*[=@]/.test(value)) return "a connection string";
   return typeof value === "object" && value !== null ? showObject(value) : show(value);
 }
 
