@@ -1,5 +1,5 @@
-/** The service's log: one JSON object per line. */
-import { messagesOf } from "tidegate/cli";
+/** The service's log: one JSON object per line. Clients choose the paths in it. */
+import { messagesOf, printable } from "tidegate/cli";
 
 /** Fields of a line, beside `time`, `level` and `event`. */
 type Fields = Readonly<Record<string, unknown>>;
@@ -10,18 +10,11 @@ export interface Log {
   error(event: string, fields?: Fields): void;
 }
 
-/** A UTF-16 unit as an escape of JSON. */
-const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-
-/** JSON in which also those characters are escapes that a terminal obeys, or that turn or hide text: clients choose paths. */
-const lineOf = (fields: Fields): string =>
-  JSON.stringify(fields).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (found) => found.split("").map(escaped).join(""));
-
 export function jsonLines(write: (line: string) => void): Log {
   const at =
     (level: string) =>
     (event: string, fields: Fields = {}) =>
-      write(lineOf({ time: new Date().toISOString(), level, event, ...fields }));
+      write(printable(JSON.stringify({ time: new Date().toISOString(), level, event, ...fields })));
   return { info: at("info"), error: at("error") };
 }
 

@@ -5,7 +5,7 @@
  * @module
  */
 export { LONGEST_TIMER } from "../limit/duration.ts";
-export { messagesOf, reportUnwritable } from "./output.ts";
+export { messagesOf, printable, reportUnwritable } from "./output.ts";
 export {
   type Clients,
   type Connection,

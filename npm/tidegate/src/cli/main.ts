@@ -10,6 +10,7 @@ import { migrate } from "./commands/migrate.ts";
 import { operations } from "./commands/operate.ts";
 import { replay, serve } from "./commands/packages.ts";
 import { top } from "./commands/top.ts";
+import { printable } from "./output.ts";
 import { argumentError, UsageError } from "./usage.ts";
 
 /** Every command, in the order of the help. */
@@ -80,11 +81,11 @@ export async function main(argv: readonly string[], version: string, terminal: T
     return await command.run(args, terminal);
   } catch (error) {
     if (isStoreError(error)) {
-      terminal.err(`tidegate: ${messagesOf(error)}`);
+      terminal.err(printable(`tidegate: ${messagesOf(error)}`));
       return EXIT.found;
     }
     if (!(error instanceof UsageError) && !isInputError(error)) throw error;
-    terminal.err(`tidegate: ${error.message}`);
+    terminal.err(printable(`tidegate: ${error.message}`));
     return EXIT.usage;
   }
 }

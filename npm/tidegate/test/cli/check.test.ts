@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { printable } from "../../src/cli/output.ts";
 import { INVALID, PLANS, VALID } from "../policies/documents.ts";
 import { tidegate } from "./terminal.ts";
 
@@ -40,7 +41,7 @@ describe("tidegate check", () => {
   test.each(INVALID)("$about: the messages are the shared ones", async ({ document, text, sentences }) => {
     const { code, out } = await tidegate(["check", "a"], { a: text ?? JSON.stringify(document) });
     expect(code).toBe(1);
-    expect(out.split("\n").slice(0, -1)).toEqual(sentences.map((sentence) => `a: ${sentence}`));
+    expect(out.split("\n").slice(0, -1)).toEqual(sentences.map((sentence) => printable(`a: ${sentence}`)));
   });
 
   test("`--json` prints one object per file", async () => {
@@ -102,4 +103,17 @@ describe("tidegate headers --policy", () => {
     expect([code, out]).toEqual([2, ""]);
     expect(err).toContain(sentence);
   });
+});
+
+test("what a terminal obeys, or what turns text, is printed as an escape, whatever a document holds", async () => {
+  const evil = "\u001b[31m\u009b2J\u202e";
+  const files = { "text.json": `{"rules": tru${evil}`, "field.json": JSON.stringify({ rules: [], [evil]: "a\nb" }) };
+  for (const args of [["text.json"], ["field.json"], ["--json", "text.json"], ["--json", "field.json"]]) {
+    const { code, out } = await tidegate(["check", ...args], files);
+    expect(code).toBe(1);
+    expect(out.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(out).toContain("\\u009b");
+    expect(out).toContain("\\u202e");
+  }
+  expect((await tidegate([`a${evil}`])).err).toContain("\\u009b2J\\u202e");
 });

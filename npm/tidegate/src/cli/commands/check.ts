@@ -2,6 +2,7 @@ import { SECOND } from "../../limit/duration.ts";
 import { examine } from "../../policies/check.ts";
 import type { CheckedRule, PolicyProblem } from "../../policies/document.ts";
 import { type Command, EXIT, flag, optionsOf, read } from "../command.ts";
+import { printable } from "../output.ts";
 import { UsageError } from "../usage.ts";
 
 const HELP = `Usage: tidegate check <file>... [--json]
@@ -39,7 +40,7 @@ export const check: Command = {
       for (const note of all.flatMap(shortPeriods)) terminal.err(`${file}: note: ${note}`);
       return { file, ok: problems.length === 0, rules: all.map(({ name }) => name), problems };
     });
-    if (flag(args, "json")) terminal.out(JSON.stringify(findings, undefined, 2));
+    if (flag(args, "json")) terminal.out(printable(JSON.stringify(findings, undefined, 2)));
     else for (const finding of findings) print(finding, terminal.out);
     return findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found;
   },
@@ -54,7 +55,7 @@ function shortPeriods({ name, limit, tiers }: CheckedRule): string[] {
 }
 
 function print({ file, rules, problems }: Finding, out: (line: string) => void): void {
-  for (const { message } of problems) out(`${file}: ${message}`);
+  for (const { message } of problems) out(printable(`${file}: ${message}`));
   const limits = rules.length === 1 ? "1 limit" : `${rules.length} limits`;
   const mistakes = problems.length === 1 ? "1 mistake" : `${problems.length} mistakes`;
   out(`${file}: ${problems.length === 0 ? `no mistakes, ${limits}` : mistakes}`);
