@@ -39,6 +39,8 @@ async function listed(...args: string[]) {
   const note =
     first === "plans" ? "tidegate: plans has tiers (pro): for a key of one of them, give its --tier\n" : left;
   expect([code, err], args.join(" ")).toEqual([0, note]);
+  // A terminal would obey some, and others turn text.
+  expect(out).not.toMatch(/[\u007f-\u009f\u202e]/);
   return JSON.parse(out);
 }
 
@@ -115,7 +117,7 @@ test("redis: lists thousands of keys, of any characters and under another prefix
     { api: CONFIG, apis: CONFIG },
     { store: redisStore(client, { prefix }), timeout: 60_000 },
   );
-  const odd = ["a{b}c", "x:y/z;w", "\ud800", "\u001b[2J", "😀".repeat(60)];
+  const odd = ["a{b}c", "x:y/z;w", "\ud800", "\u001b[2J", "\u009b2J\u202e", "😀".repeat(60)];
   for (const [i, key] of odd.entries()) await limits.charge("api", { key, count: 10 + i });
   await Promise.all(Array.from({ length: 5000 }, (_, i) => limits.limit("api", { key: `key-${i}` })));
   await limits.limit("apis", { key: "another limit" });
@@ -126,12 +128,12 @@ test("redis: lists thousands of keys, of any characters and under another prefix
   await client.set(`${prefix}api:not-finite`, Buffer.alloc(16, 0xff));
   await client.lpush(`${prefix}api:list`, "1");
   const on = ["--store", url, "--prefix", prefix, ...ONE];
-  const { keys, denied, rows } = await listed("api", "--rows", "6", ...on);
-  expect([keys, denied]).toEqual([5005, 5]);
-  expect(rows.slice(0, 5).map(({ key }: { key: string }) => key)).toEqual(odd.toReversed());
-  const { retryAt } = await limits.check("api", { key: odd[4] as string });
+  const { keys, denied, rows } = await listed("api", "--rows", "7", ...on);
+  expect([keys, denied]).toEqual([5006, 6]);
+  expect(rows.slice(0, 6).map(({ key }: { key: string }) => key)).toEqual(odd.toReversed());
+  const { retryAt } = await limits.check("api", { key: odd[5] as string });
   expect(rows[0].retryAt).toBe(retryAt);
-  const { out } = await tidegate(["top", "api", "--rows", "5", ...on]);
+  const { out } = await tidegate(["top", "api", "--rows", "6", ...on]);
   expect(out).toContain(`api    ${"😀".repeat(47)}…  `);
   expect(out).toContain("api    \\u{1b}[2J  ");
   await client.quit();

@@ -46,6 +46,12 @@ export function screenOf(lines: readonly string[], rows = 0, columns = 0): strin
 /** A UTF-16 unit as an escape of JSON, so that JSON remains what it is. */
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** Text with escapes in place of what a terminal obeys, and of what turns or hides text: it may be anybody's. Lines remain lines. */
+/**
+ * Text with escapes in place of what a terminal obeys, and of what turns or hides text: clients choose keys, and others write
+ * documents. Lines remain lines.
+ */
 export const printable = (text: string): string =>
   text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (found) => found.split("").map(escaped).join(""));
+
+/** A value as JSON, {@link printable}. */
+export const jsonOf = (value: unknown): string => printable(JSON.stringify(value, undefined, 2));

@@ -2,7 +2,7 @@ import { SECOND } from "../../limit/duration.ts";
 import { examine } from "../../policies/check.ts";
 import type { CheckedRule, PolicyProblem } from "../../policies/document.ts";
 import { type Command, EXIT, flag, optionsOf, read } from "../command.ts";
-import { printable } from "../output.ts";
+import { jsonOf, printable } from "../output.ts";
 import { UsageError } from "../usage.ts";
 
 const HELP = `Usage: tidegate check <file>... [--json]
@@ -40,7 +40,7 @@ export const check: Command = {
       for (const note of all.flatMap(shortPeriods)) terminal.err(`${file}: note: ${note}`);
       return { file, ok: problems.length === 0, rules: all.map(({ name }) => name), problems };
     });
-    if (flag(args, "json")) terminal.out(printable(JSON.stringify(findings, undefined, 2)));
+    if (flag(args, "json")) terminal.out(jsonOf(findings));
     else for (const finding of findings) print(finding, terminal.out);
     return findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found;
   },

@@ -7,6 +7,7 @@ import { type Arguments, type Command, EXIT, flag, number, optionsOf, type Termi
 import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
 import { PATIENCE } from "../in-time.ts";
 import { ofStore, readState, stateLines, type Target } from "../key-state.ts";
+import { jsonOf } from "../output.ts";
 import { folderOf, openStore, sharedStore } from "../store.ts";
 import { durationOf, UsageError } from "../usage.ts";
 
@@ -176,7 +177,7 @@ async function operate(command: KeyCommand, args: Arguments, terminal: Terminal)
       if (command.run !== undefined) terminal.err(`tidegate: ${command.name} is done; its state cannot be read`);
       throw error;
     });
-    if (flag(args, "json")) terminal.out(JSON.stringify(state, undefined, 2));
+    if (flag(args, "json")) terminal.out(jsonOf(state));
     else for (const line of stateLines(state)) terminal.out(line);
     return EXIT.fine;
   } finally {

@@ -18,7 +18,7 @@ import {
 } from "../described-limit.ts";
 import { PATIENCE } from "../in-time.ts";
 import { at, ofStore, rounded, spanText, visible } from "../key-state.ts";
-import { messagesOf } from "../output.ts";
+import { jsonOf, messagesOf } from "../output.ts";
 import { type OpenStore, openStore, sharedStore } from "../store.ts";
 import type { Pages } from "../stored-keys.ts";
 import { durationOf, UsageError } from "../usage.ts";
@@ -212,7 +212,7 @@ async function run(args: Arguments, terminal: Terminal): Promise<number> {
   const settings = { prefix: text(args, "prefix"), schema: text(args, "schema"), timeout: PATIENCE };
   const opened = await openStore(url, clients, settings);
   try {
-    if (flag(args, "json")) terminal.out(JSON.stringify(await read(opened, listing), undefined, 2));
+    if (flag(args, "json")) terminal.out(jsonOf(await read(opened, listing)));
     else if (flag(args, "once") || terminal.screen === undefined) {
       for (const line of listLines(await read(opened, listing))) terminal.out(line);
     } else {
