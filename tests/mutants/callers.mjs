@@ -256,8 +256,14 @@ export const CALLERS = [
   // Logs and commands.
   one("observe/observer.ts", "const given = [...keys];", "const given = keys.map(() => keys[0] as string);", OBSERVE),
   one("cli/commands/check.ts", "findings.every(({ ok }) => ok) ? EXIT.fine : EXIT.found", "EXIT.fine", cli("check")),
-  one("cli/commands/check.ts", "printable(`${file}: ${message}`)", "`${file}: ${message}`", cli("check")),
-  one("cli/main.ts", "printable(`tidegate: ${error.message}`)", "`tidegate: ${error.message}`", cli("check")),
+  one("cli/commands/check.ts", "out(printable(", "out((", cli("check")),
+  one("cli/main.ts", "\n    terminal.err(printable(", "\n    terminal.err((", cli("check")),
+  one(
+    "cli/output.ts",
+    "printable(JSON.stringify(value, undefined, 2))",
+    "JSON.stringify(value, undefined, 2)",
+    cli("check"),
+  ),
   served("log", "output.test.ts::a line of the log has no character")("printable(JSON", "(JSON"),
   served("grpc", "grpc.test.ts::one connection has at most 1,000 calls")("MOST_CALLS = 1000", "MOST_CALLS = 2 ** 31"),
   one("cli/commands/headers.ts", 'value === undefined && text(args, "ts") !== undefined', "false", cli("headers")),

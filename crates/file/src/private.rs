@@ -65,7 +65,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Rejects links: who can write into the folder would choose which other file of this user is overwritten. And pipes and the
+/// Rejects links: a user who can write into the folder would choose which other file of this user is overwritten. And pipes and the
 /// like, which would be waited for. A folder in place of a file fails by itself.
 pub(crate) fn refuse_links(folder: &Path) -> Result<(), FileError> {
     for name in FILES {

@@ -1,4 +1,4 @@
-//! Whoever can write into a folder must not choose which other files a process of its user writes.
+//! A user who can write into a folder must not choose which other files its process writes.
 #![cfg(unix)]
 
 mod temporary;
