@@ -22,6 +22,11 @@ export const CONCURRENCY: Cases = {
       same(granted(own), 5, `granted of ${own.length} on 5, key k${k}`);
     }
   },
+  "concurrent calls on different keys each get their own decision": async ({ limits }) => {
+    const subject = limits({ own: { kind: "token bucket", rate: 100, period: HOUR } });
+    const answers = await together(CALLS, (i) => subject.limit("own", { key: `k${i}`, count: i / 4 }));
+    for (const [i, { value }] of answers.entries()) same(value, 100 - i / 4, `k${i}`);
+  },
   "concurrent calls of different counts take exactly what they are granted": async ({ limits }) => {
     const subject = limits({ sizes: { kind: "token bucket", rate: 1000, period: HOUR } });
     const counts = Array.from({ length: CALLS }, (_, i) => ((i * 37) % 64) / 4);

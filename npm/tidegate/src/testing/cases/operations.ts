@@ -1,4 +1,5 @@
 import { MINUTE, SECOND } from "../../limit/duration.ts";
+import { keyed } from "../../limiter/options.ts";
 import { same } from "../expectation.ts";
 import { type Cases, needs } from "../subject.ts";
 
@@ -104,6 +105,52 @@ export const OPERATIONS: Cases = {
     same(await two("window"), [2, 0], "a window that goes on");
     clock.advance(MINUTE);
     same(await two("window"), [10, MINUTE], "the window after it");
+  },
+  "keeps every bit of a value": async ({ limits }) => {
+    const one = { ...bucket, capacity: 1 };
+    const subject = limits({ one, vast: { ...bucket, capacity: 2 ** 40 } });
+    // With 17 digits, near 0, below 0, and large with a fraction.
+    for (const [name, count] of [
+      ["one", 0.7],
+      ["one", 1 - 2 ** -53],
+      ["one", 4 / 3],
+      ["vast", 1 / 3],
+    ] as const) {
+      const key = String(count);
+      const { limit } = await subject.charge(name, { key, count });
+      same((await subject.getValue(name, { key })).value, limit - count, `${count} of ${limit}`);
+    }
+  },
+  "resetAt is the first millisecond at which the limit is full": async ({ limits, clock }) => {
+    const subject = limits({ bucket, window });
+    for (const name of ["bucket", "window"] as const) {
+      const { resetAt } = await subject.limit(name, { count: 7 });
+      for (const [at, full] of [
+        [resetAt - 1, false],
+        [resetAt, true],
+      ] as const) {
+        clock.set(at);
+        const { value } = await subject.getValue(name);
+        same(value === 10, full, `${name}, ${resetAt - at} ms before resetAt: whether ${value} of 10 is full`);
+      }
+    }
+  },
+  "a changed config takes effect at the next call, on the tokens that are left": async ({ limits, clock }) => {
+    await limits({ api: bucket }).limit("api", { key: "k", count: 7 });
+    const changed = limits({ api: { ...bucket, rate: 120, capacity: 20 } });
+    clock.advance(SECOND);
+    const denied = await changed.limit("api", { key: "k", count: 6 });
+    same([denied.ok, denied.value, denied.retryAfter], [false, 5, SECOND / 2], "6 of 3 and two more in a second");
+    same((await limits({ api: { ...bucket, capacity: 2 } }).check("api", { key: "k" })).value, 1, "1 of at most 2");
+  },
+  "the windows of a key begin where its name and key place them": async ({ limits }) => {
+    const subject = limits({ placed: { kind: "fixed window", rate: 10, period: MINUTE } });
+    for (const key of [undefined, "a", "b", "c"]) {
+      const { ts } = await subject.limit("placed", keyed(key));
+      const { config } = await subject.getValue("placed", keyed(key));
+      const start = "start" in config ? Number(config.start) : 0;
+      same((ts - start) % MINUTE, 0, `${key ?? "no key"}: ms between the window and those of the key's start`);
+    }
   },
   "a clock that steps back adds no tokens": async ({ limits, clock }) => {
     const subject = limits({ bucket, window });
