@@ -198,6 +198,22 @@ describe("any sequence of calls", () => {
   });
 });
 
+test("a server with the same token bucket and one token more denies no call", async () => {
+  const bucket = config.filter(({ kind, capacity }) => kind === "token bucket" && Number(capacity) >= 1);
+  const ones = calls(fc.nat(9), never).map((history) => history.map((call) => ({ ...call, count: 1 })));
+  await fc.assert(
+    fc.asyncProperty(bucket, ones, async (one, history) => {
+      const { ran } = await play(one, history);
+      const clock = fakeClock(START);
+      const server = defineLimits({ api: { ...one, capacity: Number(one.capacity) + 1 } }, { now: clock.now });
+      for (const { at } of ran) {
+        clock.set(at);
+        expect(server.limit("api").ok).toBe(true);
+      }
+    }),
+  );
+});
+
 test("no priority starves: among urgent calls without end, the least urgent one runs after at most 900", async () => {
   const clock = fakeClock(START);
   const ran: string[] = [];
