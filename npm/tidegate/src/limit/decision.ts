@@ -10,7 +10,7 @@ export interface Decision {
   ok: boolean;
   /**
    * Tokens after the call; if it is denied, tokens now. Negative while tokens are owed. 0 if `reason` is
-   * `"exceeds capacity"`, because no state is read then.
+   * `"exceeds capacity"`, because no state is read then. With `shards` in rows of their own, a grant estimates it from two.
    */
   value: number;
   /** Epoch ms of `value`. `project` computes the value at a later time from the two. */
