@@ -4,7 +4,7 @@ use crate::row::{self, Key};
 use heed::types::Bytes;
 use heed::{Database, RoTxn, RwTxn, WithoutTls};
 use std::ops::Bound::{Excluded, Unbounded};
-use tidegate_core::{Bucket, Decision};
+use tidegate_core::{Bucket, Decision, MAX_NOW_MS};
 use tidegate_table::{Call, Change, Digest, Limit, States, Stored, plan};
 
 pub(crate) type Rows = Database<Bytes, Bytes>;
@@ -112,7 +112,8 @@ impl Writing<'_> {
         // Of a few states, the sample has some twice.
         found.dedup_by_key(|(_, key, _)| *key);
         for (at, (full_at, key, ts)) in (0..).zip(found.into_iter().take(DROPPED)) {
-            let is_full = full_at <= now;
+            // The last ms is also that of a state which would be full only after it.
+            let is_full = full_at <= now && full_at < MAX_NOW_MS;
             if !is_full && at >= over {
                 break;
             }

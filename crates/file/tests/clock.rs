@@ -4,7 +4,7 @@ mod temporary;
 
 use std::num::NonZeroU32;
 use temporary::{NOW, Temporary};
-use tidegate_core::{Config, Kind, MAX_SKEW_MS, Policy};
+use tidegate_core::{Config, Kind, MAX_NOW_MS, MAX_SKEW_MS, Policy};
 use tidegate_file::{FileStore, Options};
 use tidegate_table::{Call, Limit, Op};
 
@@ -70,6 +70,19 @@ fn a_full_state_that_is_dropped_counts_from_when_it_was_full() {
     assert_eq!((stats.expired, stats.evicted), (1, 0));
     let value = |now| store.value(&limit, Some(b"hot"), now).expect("a value").ts() - NOW;
     assert_eq!([value(NOW), value(NOW + 2000.0)], [1000.0, 2000.0]);
+}
+
+#[test]
+fn a_state_that_time_ends_too_early_for_is_not_dropped_as_full() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let limit = limit(&store);
+    assert!(take(&store, &limit, "hot", 60.0, MAX_NOW_MS));
+    for other in 0..20 {
+        assert!(take(&store, &limit, &other.to_string(), 60.0, MAX_NOW_MS));
+    }
+    assert!(!take(&store, &limit, "hot", 1.0, MAX_NOW_MS));
+    assert_eq!(store.stats().expect("stats").expired, 0);
 }
 
 #[test]
