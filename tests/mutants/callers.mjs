@@ -157,6 +157,9 @@ export const CALLERS = [
   one("client/rate-limit-fields.ts", "const [reset] = partsOf(", "const [reset] = Array.of(", FIELDS),
   one("client/rate-limit-fields.ts", "policies.size === 1 ?", "false ?", FIELDS),
   // Queues.
+  one("testing/cases/operations.ts", '      ["one", 0.7],\n', "", "store-suite.test.ts"),
+  one("testing/cases/operations.ts", "(ts - start) % MINUTE", "0", "store-suite.test.ts"),
+  one("testing/cases/concurrency.ts", "same(value, 100 - i / 4,", "same(value, value,", "store-suite.test.ts"),
   one("client/waiting.ts", "(found === undefined || first.rank < found.rank)", "found === undefined", THROTTLE),
   one("client/clock.ts", "let last = -Infinity;", "let last = 0;", client("set-clock")),
   one("client/clock.ts", "Math.min(left, MINUTE)", "left", client("set-clock")),
