@@ -165,6 +165,7 @@ export const RUST = [
   table("segment.rs", "if was_full { full_at } else { ts }", "ts", SWINGS),
   table("segment.rs", "let was_full = full_at <= now;", "let was_full = full_at < now;", TABLE),
   table("segment.rs", "full_at < least", "full_at > least", TABLE, FLOOD),
+  table("segment.rs", "now.min(MAX_NOW_MS - 1.0)", "now", SWINGS),
   table("segment.rs", "!reserved && self.used > 0", "false", "tests/memory.rs"),
   table("segment.rs", "length.max(rebuilt.places.capacity())", "rebuilt.places.capacity()", "tests/memory.rs"),
   table("segment.rs", "length.max(rebuilt.places.capacity())", "length.max(rebuilt.places.len())", FLOOD),

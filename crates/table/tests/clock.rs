@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::HashMap;
-use tidegate_core::{Config, Kind, Policy};
+use tidegate_core::{Config, Kind, MAX_NOW_MS, Policy};
 use tidegate_table::{Call, Limit, SharedTable, Table};
 
 const SECRET: [u64; 2] = [7, 9];
@@ -191,4 +191,21 @@ fn a_key_that_a_smaller_table_has_no_room_for_is_not_refilled_for_the_same_time_
     assert!(takes(60.0, back));
     assert!(!takes(1.0, NOW), "the minute that had filled it was over in the dump");
     assert!(takes(1.0, NOW + MINUTE));
+}
+
+#[test]
+fn a_state_that_time_ends_too_early_for_is_not_dropped_as_full() {
+    const KEYS: u32 = 20_000;
+    let limit = limit(Kind::TokenBucket, 6.0, MINUTE, 1);
+    let mut own = Table::new(2 * KEYS as usize, SECRET);
+    let shared = SharedTable::new(2 * KEYS as usize, SECRET);
+    let take = Call { count: 6.0, ..Call::at(MAX_NOW_MS) };
+    for ok in [true, false] {
+        for key in 0..KEYS {
+            let key = key.to_le_bytes();
+            assert_eq!(own.decide(&limit, Some(&key), take).ok, ok);
+            assert_eq!(shared.decide(&limit, Some(&key), take).ok, ok);
+        }
+    }
+    assert_eq!([own.stats().expired, shared.stats().expired], [0, 0]);
 }
