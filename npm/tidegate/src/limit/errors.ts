@@ -35,15 +35,15 @@ export function hide(error: unknown, field: string): void {
   if (Object.hasOwn(Object(error), field)) Reflect.defineProperty(error as object, field, { enumerable: false });
 }
 
-/**
- * A value that was passed instead of a library's client. A class or function gets its own remedy. A connection string
- * (`host=…`, `user:…@host`) may have a password anywhere.
- */
+/** A value that was passed instead of an object of a library's. A class or function gets its own remedy. */
 export function showInstead(value: unknown): string {
   if (typeof value === "function") return "a class or function; pass what it makes";
-  if (typeof value === "string" && /^[^/]*[=@]/.test(value)) return "a connection string";
   return typeof value === "object" && value !== null ? showObject(value) : show(value);
 }
+
+/** The same instead of a client. A connection string (`host=…`, `user:…@host`) may have a password anywhere. */
+export const showClient = (value: unknown): string =>
+  typeof value === "string" && /^[^/]*[=@]/.test(value) ? "a connection string" : showInstead(value);
 
 /** The same for a Worker's binding; `setting` is the field of its configuration that creates such bindings. */
 export const showBinding =

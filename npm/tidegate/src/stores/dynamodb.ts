@@ -13,7 +13,7 @@ import type {
 import { decode, encode, NotAState } from "../limit/codec.ts";
 import { checkMethods, checkTable, textThat } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
-import { InputError, messageOf, showInstead } from "../limit/errors.ts";
+import { InputError, messageOf, showClient } from "../limit/errors.ts";
 import { afterWaiting } from "../limit/monotonic.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
@@ -75,7 +75,7 @@ const BUSY =
  */
 export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): AsyncStore {
   checkMethods("client", client, METHODS, "a client with a method for each operation: new DynamoDB(…)", (value) =>
-    typeof Object(value).send === "function" ? "a client that has only `send`" : showInstead(value),
+    typeof Object(value).send === "function" ? "a client that has only `send`" : showClient(value),
   );
   // Its methods have these names too, and call back: a reply would look like an absent item.
   if ("makeRequest" in client) {

@@ -6,7 +6,7 @@
 import type { AnyBulkWriteOperation, ClientSession, Collection, MongoClient } from "mongodb";
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkMethods, checkTable, textThat } from "../limit/checks.ts";
-import { InputError, messageOf, showInstead } from "../limit/errors.ts";
+import { InputError, messageOf, showClient } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { wellFormed } from "./record.ts";
 import { connectedBy } from "./connecting.ts";
@@ -183,7 +183,7 @@ function unreachable(client: object): Error | undefined {
 function shownOf(client: unknown): string {
   const { databaseName, dbName, getClient, model } = Object(client) as Record<string, unknown>;
   if (typeof (getClient ?? model) === "function") return "a part of Mongoose; pass mongoose.connection.getClient()";
-  if (dbName === undefined && databaseName === undefined) return showInstead(client);
+  if (dbName === undefined && databaseName === undefined) return showClient(client);
   return "a part of one; pass the client, and the names as `database` and `collection`";
 }
 

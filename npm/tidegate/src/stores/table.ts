@@ -1,7 +1,7 @@
 /** A store in a table of an SQL database that has no functions of ours: what SQLite and MySQL share. */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkTable } from "../limit/checks.ts";
-import { InputError, messageOf, showInstead } from "../limit/errors.ts";
+import { InputError, messageOf, showClient } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy } from "./connecting.ts";
 import { SLACK } from "./steps.ts";
@@ -49,7 +49,7 @@ export interface Statements extends Pick<Swappable<unknown>, "unanswered" | "tri
 /** The error if a store got something else instead of a client. */
 export function notAClient(rule: string, client: unknown): InputError {
   const { $client } = Object(client) as { $client?: unknown };
-  const got = $client === undefined ? showInstead(client) : "a database of Drizzle; pass its `$client`";
+  const got = $client === undefined ? showClient(client) : "a database of Drizzle; pass its `$client`";
   return new InputError("client", rule, client, got);
 }
 

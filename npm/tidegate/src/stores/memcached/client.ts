@@ -2,7 +2,7 @@
 import { generalizedUtf8 } from "../../engine/utf8.ts";
 import { sha256 } from "../../http/sha256.ts";
 import { isError } from "../../limit/realms.ts";
-import { InputError, messageOf, showInstead } from "../../limit/errors.ts";
+import { InputError, messageOf, showClient } from "../../limit/errors.ts";
 
 /** The npm package `memcached`, which calls back. */
 export interface CallbackMemcached {
@@ -54,7 +54,7 @@ export function connectionTo(client: MemcachedLike): Connection {
   const at = Object(client) as Record<string, unknown>;
   const has = (...methods: string[]): boolean => methods.every((method) => typeof at[method] === "function");
   if (has("gets", "add", "cas", "del")) return byCallback(client as CallbackMemcached);
-  if (!has("gets", "add", "cas", "delete", "cmd")) throw new InputError("client", CLIENTS, client, showInstead(client));
+  if (!has("gets", "add", "cas", "delete", "cmd")) throw new InputError("client", CLIENTS, client, showClient(client));
   const { server } = Object(at["options"]) as { server?: { servers?: unknown[] } };
   const many = server?.servers?.length ?? 1;
   // It sends each call to another of them, as if they were copies; Memcached copies nothing.

@@ -1,5 +1,5 @@
 /** PostgreSQL clients, ORMs too, by shape: each sends one statement and returns its one text. */
-import { hide, InputError, show, showInstead } from "../../limit/errors.ts";
+import { hide, InputError, show, showClient } from "../../limit/errors.ts";
 import { within } from "../../limit/monotonic.ts";
 
 /** pg's `Pool` and `Client` (Neon's too), PGlite, or anything else with `query(text, values)`. */
@@ -147,7 +147,7 @@ export function databaseOf(client: PostgresClient, prepare: boolean): Database {
   // Sequelize's `query` takes options instead of the values.
   if (!has(client, "query") || has(client, "getQueryInterface")) {
     const [, builder] = BUILDERS.find(([method]) => has(client, method)) ?? [];
-    throw new InputError("client", RULE, client, builder ?? showInstead(client));
+    throw new InputError("client", RULE, client, builder ?? showClient(client));
   }
   const { query } = client as { query: Query };
   return { send: querySender(client, query, prepare), run: (text) => query.call(client, text) };

@@ -1,6 +1,6 @@
 /** The clients that a store takes, by their shape, and one way to run a script on each of them. */
 
-import { hide, InputError, messageOf, showInstead } from "../../limit/errors.ts";
+import { hide, InputError, messageOf, showClient } from "../../limit/errors.ts";
 import type { Form } from "./script.ts";
 import { requesterOf, commandSender } from "./upstash.ts";
 
@@ -105,7 +105,7 @@ export function linkTo(client: RedisLike): Link {
   }
   const older =
     "an older client of node-redis, a cluster of its version 4, a transaction, or one that replies by callbacks";
-  const got = isOld ? older : showInstead(client);
+  const got = isOld ? older : showClient(client);
   throw new InputError("client", CLIENTS, client, got);
 }
 
