@@ -162,7 +162,7 @@ export const CALLERS = [
   one("testing/cases/concurrency.ts", "same(value, 100 - i / 4,", "same(value, value,", "store-suite.test.ts"),
   one("client/waiting.ts", "(found === undefined || first.rank < found.rank)", "found === undefined", THROTTLE),
   one("client/clock.ts", "let last = -Infinity;", "let last = 0;", client("set-clock")),
-  one("client/clock.ts", "Math.min(left, MINUTE)", "left", client("set-clock")),
+  one("client/clock.ts", "delayFor(left)", "left", client("set-clock")),
   one(
     "client/clock.ts",
     "      this.#at = undefined;\n      this.#ring();",
@@ -240,7 +240,7 @@ export const CALLERS = [
   one("react/remote.ts", "    this.#clock.jumped();\n    if (document", "    if (document", PAGE),
   one("react/remote.ts", "    this.#clock.heard(learned.now);\n", "", PAGE),
   one("react/view-observer.ts", "    clearTimeout(this.#timer);\n    this.#known", "    this.#known", PAGE),
-  one("react/view-observer.ts", "Math.min(next - now, MINUTE)", "next - now", PAGE),
+  one("react/view-observer.ts", "delayFor(next - now)", "next - now", PAGE),
   one("react/clock-offset.ts", "    this.#measuredAt = performance.now();\n", "", CLOCK),
   one("react/view-observer.ts", "initial.now > (from", "initial.now >= (from", PAGE),
   one("react/view.ts", ' || fields.has("retryAt")', "", PAGE),

@@ -1,6 +1,6 @@
 /** The clock and the timers of this folder, which a test may replace. */
 import type { Check } from "../limit/checks.ts";
-import { MINUTE, SECOND } from "../limit/duration.ts";
+import { delayFor, SECOND } from "../limit/duration.ts";
 import { monotonicNow } from "../limit/monotonic.ts";
 
 /** A clock with timers: the host's own, or a test's (`fakeClock()` of `tidegate/testing` is one). */
@@ -46,10 +46,7 @@ export const CLOCK: Check = {
   },
 };
 
-/**
- * One timer for one instant. It rings early, too: what it calls reads the clock, and sets it again. No timer is longer than a
- * minute: a host's timers stand still while the machine sleeps, or a function of AWS Lambda is frozen.
- */
+/** One timer for one instant. It rings early, too: what it calls reads the clock, and sets it again. */
 export class Alarm {
   readonly #clock: Clock;
   readonly #ring: () => void;
@@ -71,7 +68,7 @@ export class Alarm {
       this.#at = undefined;
       this.#ring();
     };
-    this.#timer = this.#clock.setTimeout(rung, Math.min(left, MINUTE));
+    this.#timer = this.#clock.setTimeout(rung, delayFor(left));
   }
 
   clear(): void {

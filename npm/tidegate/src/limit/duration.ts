@@ -12,6 +12,13 @@ export const WEEK: number = 7 * DAY;
 /** The longest delay of a host's timer, ms: a timer with a longer delay fires immediately. */
 export const LONGEST_TIMER: number = 2 ** 31 - 1;
 
+/**
+ * The delay of a timer for what is due in so many ms. The timer is then set again: a host's timers stand still while the machine
+ * sleeps, or a function of AWS Lambda is frozen. What fell due meanwhile is late by a minute, or a sixtieth of the wait, at most;
+ * a wait of a year takes some 600 timers.
+ */
+export const delayFor = (ms: number): number => Math.min(ms, Math.max(MINUTE, Math.ceil(ms / 60)), LONGEST_TIMER);
+
 /** A length of time: ms, or a string with a unit, such as `"500ms"`, `"30s"`, `"15m"`, `"1h"`, `"1d"` or `"1w"`. */
 export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d" | "w"}`;
 

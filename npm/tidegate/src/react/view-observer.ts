@@ -1,5 +1,5 @@
 /** Renders a component when what it shows changes, by a timer. */
-import { MINUTE } from "../limit/duration.ts";
+import { delayFor } from "../limit/duration.ts";
 import type { RemoteLimits, ServerState } from "./remote.ts";
 import { nextChange, type Shown, type View, viewAt } from "./view.ts";
 
@@ -98,8 +98,7 @@ export class ViewObserver {
     const now = from.now();
     const next = nextChange(now, from.state(name), this.#watched, this.#fields);
     if (next === Infinity || this.#changed === undefined) return;
-    // A host's timers stand still while the machine sleeps.
-    this.#timer = setTimeout(this.#wake, Math.min(next - now, MINUTE));
+    this.#timer = setTimeout(this.#wake, delayFor(next - now));
   }
 
   readonly #wake = (): void => {

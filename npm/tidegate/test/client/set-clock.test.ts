@@ -1,7 +1,7 @@
 /** Calls that wait where the host's clock is set back or ahead. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { type ConfigOrLimit, createFetch, throttle } from "../../src/client/index.ts";
-import { defineLimits, SECOND } from "../../src/index.ts";
+import { DAY, defineLimits, SECOND } from "../../src/index.ts";
 import { later } from "../middleware/later.ts";
 
 const spaced = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
@@ -96,6 +96,15 @@ describe("where the host's time is set", () => {
     await pass(1);
     expect(ran.length).toBe(2);
     await Promise.all(calls);
+  });
+
+  test("a wait of a year takes fewer than a thousand timers: a caller's test may run them all", async () => {
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const throttled = throttle(() => {}, { ...spaced, rate: 1, period: 365 * DAY });
+    const calls = [throttled(), throttled()];
+    await vi.runAllTimersAsync();
+    await Promise.all(calls);
+    expect(timers.mock.calls.length).toBeLessThan(1000);
   });
 
   test("a call whose tokens fell due while the machine slept runs within a minute of its end", async () => {

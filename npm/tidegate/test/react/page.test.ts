@@ -87,16 +87,17 @@ test("a component has one timer, however often its limit changed", async () => {
   stop();
 });
 
-test("no timer is longer than a minute: it stands still while the machine sleeps", async () => {
+test("no timer is longer than a sixtieth of the wait: it stands still while the machine sleeps", async () => {
   const from = new RemoteLimits(server().load);
   const timers = vi.spyOn(globalThis, "setTimeout");
   const { last, stop } = show(from, ["ok"]);
   await settled();
   from.learn("message", { value: 0, ts: Date.now(), config: { ...config, period: 30 * DAY }, now: Date.now() });
-  expect(timers.mock.lastCall?.[1]).toBe(60_000);
+  const delay = timers.mock.lastCall?.[1] ?? 0;
+  expect(delay).toBeLessThanOrEqual(DAY / 2);
   expect(last()).toEqual([false]);
   setWall(Date.now() + 31 * DAY);
-  passTime(60_000);
+  passTime(delay);
   expect(last()).toEqual([true]);
   stop();
 });
