@@ -55,6 +55,7 @@ export function useKeyState(shown: Shown | undefined, announce: (message: string
   const [known, setKnown] = useState<Known>({});
   /** What is shown now: an answer may arrive when another key is. */
   const current = useRef(shown);
+  const failed = (error: unknown): void => setKnown((known) => ({ ...known, error: (error as Error).message }));
 
   useEffect(() => {
     current.current = shown;
@@ -80,7 +81,6 @@ export function useKeyState(shown: Shown | undefined, announce: (message: string
     return () => clearInterval(timer);
   }, [shown, announce]);
 
-  const failed = (error: unknown): void => setKnown((known) => ({ ...known, error: (error as Error).message }));
   const act = async (change: Change, length = ""): Promise<void> => {
     if (shown === undefined) return;
     try {

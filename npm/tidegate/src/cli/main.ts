@@ -2,7 +2,6 @@
 import { parseArgs } from "node:util";
 import { isInputError, isStoreError } from "../limit/errors.ts";
 import { type Arguments, type Command, EXIT, type Terminal } from "./command.ts";
-import { messagesOf } from "./output.ts";
 import { nearest } from "../limit/nearest.ts";
 import { check } from "./commands/check.ts";
 import { headers } from "./commands/headers.ts";
@@ -10,7 +9,7 @@ import { migrate } from "./commands/migrate.ts";
 import { operations } from "./commands/operate.ts";
 import { replay, serve } from "./commands/packages.ts";
 import { top } from "./commands/top.ts";
-import { printable } from "./output.ts";
+import { messagesOf, printable } from "./output.ts";
 import { argumentError, UsageError } from "./usage.ts";
 
 /** Every command, in the order of the help. */
