@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { spend } from "../src/limiter/budget.ts";
 import { statusOf } from "../src/http/index.ts";
 import { type Config, DAY, defineLimits, MINUTE, SECOND } from "../src/index.ts";
@@ -328,6 +328,30 @@ describe.each<[string, () => Store | undefined]>([
       // One that was aborted before rejects, too, where the limits would deny.
       await expect(spend(limits, { ...options, wait: 0 }, () => "never")).rejects.toThrow("aborted early");
     }, 5000);
+
+    test("a wait that a machine sleeps through ends a minute after it wakes, and a clock set back does not prolong one", async () => {
+      vi.useFakeTimers();
+      onTestFinished(() => void vi.useRealTimers());
+      const { limits } = waiting();
+      await limits.charge("perMinute", { count: 30_000 });
+      let ran = 0;
+      const call = () => spend(limits, { limits: BOTH, estimate: 500, wait: 60 * MINUTE }, () => void ran++);
+      const slept = call();
+      await vi.advanceTimersByTimeAsync(MINUTE);
+      // The timers of a machine that sleeps stand still.
+      vi.setSystemTime(Date.now() + 60 * MINUTE);
+      await vi.advanceTimersByTimeAsync(MINUTE);
+      expect(ran).toBe(1);
+      await slept;
+      const turned = call();
+      await vi.advanceTimersByTimeAsync(MINUTE);
+      vi.setSystemTime(Date.now() - 60 * MINUTE);
+      await vi.advanceTimersByTimeAsync(28 * MINUTE);
+      expect(ran).toBe(1);
+      await vi.advanceTimersByTimeAsync(MINUTE);
+      expect(ran).toBe(2);
+      await turned;
+    });
 
     test("an invalid option throws before tokens are taken", async () => {
       const { limits, left } = waiting();

@@ -19,7 +19,7 @@ import {
   SIGNAL,
 } from "../limit/checks.ts";
 import { TOKENS } from "../limit/tokens.ts";
-import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
+import { delayFor, type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import { evaluate } from "../limit/evaluate.ts";
 import type { Limiter } from "./limiter.ts";
@@ -200,16 +200,27 @@ function ownTurn(
   return found.ok && (found.retryAfter ?? 0) <= wait ? at : undefined;
 }
 
-/** A timer that a signal ends early, also one aborted before. */
+/** A timer that a signal ends early, also one aborted before. A sleep of the machine counts: see {@link delayFor}. */
 function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();
+    const due = Date.now() + ms;
+    let timeout: ReturnType<typeof setTimeout> | undefined;
     const end = (): void => {
       clearTimeout(timeout);
       forget?.();
       resolve();
     };
-    const timeout = setTimeout(end, ms);
+    const wait = (left: number): void => {
+      const delay = delayFor(left);
+      timeout = setTimeout(() => {
+        // A clock that is set back prolongs nothing.
+        const rest = Math.min(left - delay, due - Date.now());
+        if (rest > 0) wait(rest);
+        else end();
+      }, delay);
+    };
     const forget = signal && whenAborted(signal, end, undefined);
+    wait(ms);
   });
 }
