@@ -237,7 +237,8 @@ export const HTTP = [
   nodeResponse('  response.once("finish", () =>', "  (() => () =>", FASTIFY, NODE),
   nodeResponse("ended(response.stream !== undefined && !response.writableEnded)", "ended(false)", FASTIFY),
   nodeResponse("response.stream !== undefined && !", "!", NODE),
-  nodeResponse("    else added(end);\n", "", EXPRESS, NODE),
+  nodeResponse("    else listener(end);\n", "", EXPRESS, NODE),
+  nodeResponse("if (known !== undefined) return known;", "", NODE),
   nodeResponse(
     "decided.then((allowed) => (allowed ? next() : undefined), fail)",
     "decided.then((allowed) => (allowed ? next() : undefined)).then(undefined, fail)",

@@ -18,6 +18,8 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
     "Date.now",
     /^(cli\/bin|client\/clock|client\/rate-limit-fields|middleware\/drop-in\/[\w-]+|react\/clock-offset)\.ts$/,
   ],
+  // A sleep of the machine within a wait.
+  ["Date.now", /^limiter\/budget\.ts$/],
   // Durations, which no correction of the host's clock may change.
   ["performance.now", /^(limit\/monotonic|react\/(clock-offset|remote))\.ts$/],
   // Deadlines: each ends with the call that it is for.

@@ -38,6 +38,7 @@ export function settlement<R>(
   const leaves = headers.get("upgrade")?.toLowerCase() !== "websocket";
   return (admission) => {
     let done = false;
+    let isAnswered = false;
     const settle = (status: number, aborted: boolean, error?: unknown): void => {
       if (done) return;
       done = true;
@@ -49,9 +50,10 @@ export function settlement<R>(
       if (signal?.aborted) left();
       else signal?.addEventListener("abort", left);
       // @hono/node-server does not abort the signal of a request behind another of its connection.
-      ended?.(({ aborted }) => (aborted ? left() : undefined));
+      ended?.(({ aborted }) => (aborted && !isAnswered ? left() : undefined));
     }
     return (status, error) => {
+      isAnswered = true;
       if (ended === undefined) return settle(status, false, error);
       signal?.removeEventListener("abort", left);
       return ended(({ aborted }) => settle(status, aborted, error));

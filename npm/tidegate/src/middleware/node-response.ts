@@ -81,13 +81,20 @@ interface End {
   readonly aborted: boolean;
 }
 
+type OnEnd = (listener: (end: End) => void) => void;
+
+/** By response, what adds to its listeners: with events for each limit, Node.js would warn of a leak. */
+const endings = new WeakMap<NodeResponse, OnEnd>();
+
 /**
- * Calls the listener when the response was sent or its client left, even if that was before. It reads events and not
+ * Calls listeners when the response was sent or its client left, even if that was before. It reads events and not
  * `writableFinished`: the responses of tests (`app.inject`) and of AWS Lambda never set it, or never close.
  */
-export function ending(response: NodeResponse): (listener: (end: End) => void) => void {
+export function ending(response: NodeResponse): OnEnd {
+  const known = endings.get(response);
+  if (known !== undefined) return known;
   let end: End | undefined;
-  let listener: ((end: End) => void) | undefined;
+  const listeners: ((end: End) => void)[] = [];
   let forget: (() => void) | undefined;
   const { socket, req } = response;
   const written = socket?.bytesWritten;
@@ -100,17 +107,19 @@ export function ending(response: NodeResponse): (listener: (end: End) => void) =
     if (end !== undefined) return;
     end = aborted && isOpened() ? { status: 101, aborted: false } : { status: response.statusCode, aborted };
     forget?.();
-    listener?.(end);
+    for (const listener of listeners) listener(end);
   };
   // HTTP/2 emits "finish" for a response that its client reset, too. Libraries for AWS Lambda emit it before `writableEnded`.
   response.once("finish", () => ended(response.stream !== undefined && !response.writableEnded));
   response.once("close", () => ended(true));
   // Node.js emits neither for one that still waits behind another when the client leaves.
   if (socket === null) forget = whenClosed(req?.socket, () => ended(true));
-  return (added) => {
-    if (end === undefined) listener = added;
-    else added(end);
+  const add: OnEnd = (listener) => {
+    if (end === undefined) listeners.push(listener);
+    else listener(end);
   };
+  endings.set(response, add);
+  return add;
 }
 
 /** By connection, what to call when it closes: with a listener for each, Node.js would warn of a leak. */

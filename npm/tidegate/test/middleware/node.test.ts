@@ -62,6 +62,32 @@ test("a request that is denied after its response began runs no listener, and en
   expect(String(reported)).toContain("limit api denied a request whose response had already begun");
 });
 
+test("any number of limits that settle add one listener for each event of the response, and all of them settle", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 100, period: MINUTE } });
+  const settled: number[] = [];
+  const listeners = (response: ServerResponse) => ["finish", "close"].map((event) => response.listenerCount(event));
+  const counts: number[][] = [];
+  const limited = Array.from({ length: 12 }, (_, i) => i).reduce<
+    (request: IncomingMessage, response: ServerResponse) => unknown
+  >(
+    (listener, i) => rateLimit(limits, { name: "api", key: "k", settle: () => void settled.push(i) }, listener),
+    (_, response) => {
+      counts.push(listeners(response));
+      return response.end("hello");
+    },
+  );
+  const server = await listen(
+    createServer((request, response) => {
+      counts.push(listeners(response));
+      limited(request, response);
+    }),
+  );
+  expect(await (await fetch(server.url)).text()).toBe("hello");
+  await eventually(() => expect(settled).toHaveLength(12));
+  const [before = [], within] = counts;
+  expect(within).toEqual(before.map((count) => count + 1));
+});
+
 test.each([
   ["Connect", {}, ["next()"]],
   // Restify adds its methods to every request of the process, and its data to its own.
