@@ -115,8 +115,14 @@ class Stream {
   #look(controller: ReadableStreamDefaultController<Uint8Array>): void {
     // A browser that does not read gets what is new once it does; nothing is queued for it.
     if ((controller.desiredSize ?? 0) <= 0) return;
-    const text = this.#news();
-    if (text !== "") controller.enqueue(this.#encoder.encode(text));
+    try {
+      const text = this.#news();
+      if (text !== "") controller.enqueue(this.#encoder.encode(text));
+    } catch (error) {
+      // Of the application's own keys or switches: thrown in a timer it would end the process.
+      this.#stop();
+      controller.error(error);
+    }
   }
 
   /** What is new, as events. Empty if nothing is. */

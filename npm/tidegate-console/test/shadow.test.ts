@@ -34,6 +34,20 @@ describe("the switch for shadow mode", () => {
     ]);
   });
 
+  test("an error of the application's switches ends a stream that is open, and not the process", async () => {
+    vi.useFakeTimers();
+    const { policies, fetch } = switched();
+    const reader = ((await fetch(get(SAME, "?stream"))).body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    vi.spyOn(policies, "isShadow").mockImplementation(() => {
+      throw new Error("the switches are gone");
+    });
+    vi.advanceTimersByTime(1000);
+    await expect(reader.read()).rejects.toThrow("the switches are gone");
+    expect(vi.getTimerCount()).toBe(0);
+    await expect(fetch(get(SAME, "?stream"))).rejects.toThrow("the switches are gone");
+  });
+
   test("the figures have its current state", async () => {
     const { policies, fetch } = switched();
     const switches = async () => (await firstData(await fetch(get(SAME, "?stream"))))[0] as { switches: unknown };
