@@ -153,6 +153,15 @@ function write(path: string | undefined, content: string | null): void {
   }
 }
 
+/** A UTF-16 unit as an escape of JSON. */
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+/** The report as JSON, with escapes in place of what a terminal obeys, and of what turns or hides text: clients choose keys. */
+const jsonOf = (report: Replayed["report"]): string =>
+  JSON.stringify(report, undefined, 2).replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (found) =>
+    found.split("").map(escaped).join(""),
+  );
+
 /**
  * Runs the command line and returns the exit code: 0, or 1 if more than `--budget` is denied.
  *
@@ -181,7 +190,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     terminal.status?.("");
   }
   const { report, text, html, svg } = replayed;
-  terminal.out(values.json === true ? JSON.stringify(report, undefined, 2) : text.trimEnd());
+  terminal.out(values.json === true ? jsonOf(report) : text.trimEnd());
   write(values.html, html);
   write(values.svg, svg);
   const { budget, suggest } = values;

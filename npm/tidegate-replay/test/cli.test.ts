@@ -96,6 +96,14 @@ describe("tidegate-replay", () => {
     });
   });
 
+  test("the keys in its JSON have no character that a terminal obeys or that turns text", async () => {
+    const key = "\u009b31m\u007f\u202e\u{e0041}é漢";
+    const log = write("odd.json", `${JSON.stringify({ time: 1000, key })}\n`.repeat(3));
+    const { out } = await command(log, ...LIMIT, "--key", "key", "--json");
+    expect(out).not.toMatch(/[\u007f-\u009f\p{Cf}]/u);
+    expect(JSON.parse(out).limits[0].worst[0].key).toContain(key);
+  });
+
   test.each([
     ["34%", 0],
     ["0.34", 0],
