@@ -107,18 +107,23 @@ function refuse(url: string, kind: StoreKind, { prefix, schema, migrate }: Store
   if (option !== undefined) throw new UsageError(`${option}; got --store ${masked(url)}`);
 }
 
-/** What a client rejects with; some decode the URL, and throw if a password has a `%` of its own. */
-function unconnected(url: string, error: unknown): never {
-  if (!(error instanceof URIError)) throw error;
-  throw new UsageError(`--store has a % that is not part of an escape: write it as %25; got ${masked(url)}`);
+/** The connection, whose end is no error: what was done before stays done, and an earlier error is the one to report. */
+async function connected<C>(url: string, connecting: Promise<Connection<C>>): Promise<Connection<C>> {
+  try {
+    const { client, close } = await connecting;
+    return { client, close: () => close().catch(() => {}) };
+  } catch (error) {
+    // Some clients decode the URL, and throw if a password has a `%` of its own.
+    if (!(error instanceof URIError)) throw error;
+    throw new UsageError(`--store has a % that is not part of an escape: write it as %25; got ${masked(url)}`);
+  }
 }
 
 async function openRedis(url: string, clients: Clients, { prefix }: StoreSettings): Promise<OpenStore> {
   const { redis } = await import("../stores/redis.ts");
   const { redisKeys } = await import("./stored-keys.ts");
-  const connection = await clients.redis(url).catch((error: unknown) => unconnected(url, error));
-  const { client, close } = connection;
-  const store = await orClose(connection, () => redis(client, { prefix }));
+  const { client, close } = await connected(url, clients.redis(url));
+  const store = await orClose(close, () => redis(client, { prefix }));
   return { store, shown: masked(url), keys: () => redisKeys(client, prefix), stats: undefined, close };
 }
 
@@ -129,21 +134,20 @@ async function openPostgres(
 ): Promise<OpenStore> {
   const { postgres } = await import("../stores/postgres.ts");
   const { postgresKeys } = await import("./stored-keys.ts");
-  const connection = await clients.postgres(url).catch((error: unknown) => unconnected(url, error));
-  const store = await orClose(connection, async () => {
-    const made = postgres(connection.client, { schema, statementTimeout: Math.ceil(Math.max(timeout, 1000)) });
+  const { client, close } = await connected(url, clients.postgres(url));
+  const store = await orClose(close, async () => {
+    const made = postgres(client, { schema, statementTimeout: Math.ceil(Math.max(timeout, 1000)) });
     if (migrate !== true) return made;
     await made.migrate().catch((error: unknown) => {
       throw new UsageError(`--migrate failed on ${masked(url)}: ${messagesOf(error)}`);
     });
     return made;
   });
-  const { client, close } = connection;
   return { store, shown: masked(url), keys: () => postgresKeys(client, schema), stats: undefined, close };
 }
 
 /** Makes a store on a connection, which is closed if that fails: it would keep the process alive. */
-async function orClose<T>({ close }: Connection<unknown>, make: () => T | Promise<T>): Promise<T> {
+async function orClose<T>(close: () => Promise<void>, make: () => T | Promise<T>): Promise<T> {
   try {
     return await make();
   } catch (error) {

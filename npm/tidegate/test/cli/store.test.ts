@@ -68,6 +68,14 @@ test("on PostgreSQL a timeout may be a fraction of a ms, which that of a stateme
   expect(opened.shown).toBe("postgres://h/db");
 });
 
+test("an error at the end of a connection replaces no earlier one, and no result", async () => {
+  const close = () => Promise.reject(new Error("the connection was lost"));
+  const opened = (client: object) =>
+    openStore("postgres://h/db", { ...clients, postgres: async () => ({ client: client as never, close }) }, {});
+  await expect(opened({})).rejects.toThrow("`client` must be a PostgreSQL client");
+  await (await opened({ query: async () => [] })).close();
+});
+
 test.each(["get", "top"])("%s waits ten seconds for an answer of PostgreSQL", async (command) => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   let sent = (): void => {};
