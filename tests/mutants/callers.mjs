@@ -277,7 +277,7 @@ export const CALLERS = [
   one("cli/commands/operate.ts", "  await command.run?.(trial, name, target, own);\n", "", cli("operate")),
   one("cli/commands/operate.ts", 'kind === "file" && !terminal', 'kind === "file" && terminal', cli("operate")),
   one("cli/key-state.ts", "value < 0 ?", "value <= 0 ?", cli("operate")),
-  one("cli/key-state.ts", "/[\\p{C}\\p{Zl}\\p{Zp}]/gu", "/[\\p{Zl}\\p{Zp}]/gu", cli("operate")),
+  one("cli/output.ts", "[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]", "[\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}]", cli("operate")),
   one("cli/output.ts", "depth < 5", "depth < 500", cli("main")),
   one("cli/store.ts", 'url.startsWith("file://") ? new URL(url) :', "", cli("store")),
   one("cli/store.ts", "URL.canParse(url)", "true", cli("operate")),

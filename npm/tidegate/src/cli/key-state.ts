@@ -1,7 +1,8 @@
 /** The state of one key, for people and for programs. */
-import type { Config, Decision, Limiter, Store } from "../index.ts";
+import type { Config, Decision, KeyOptions, Limiter, Store } from "../index.ts";
 import { DAY, HOUR, MINUTE, SECOND } from "../limit/duration.ts";
 import type { KeyValues } from "../policies/target.ts";
+import { visible } from "./output.ts";
 
 /** The state of one key. Times are epoch ms of the store's clock. */
 interface KeyState {
@@ -28,10 +29,7 @@ interface KeyState {
 }
 
 /** One key, as the limiter takes it. */
-export interface Target {
-  readonly key?: never;
-  readonly config: Config;
-}
+export type Target = KeyOptions & { readonly config: Config };
 
 /** A decision of the store. Throws the store's error if it failed, and the decision was made without it. */
 export function ofStore(decision: Decision): Decision {
@@ -87,10 +85,6 @@ function limitText({ kind, rate, period, capacity = rate }: Config): string {
   const per = typeof period === "number" ? spanText(period) : period;
   return `${kind}: ${rate} per ${per}, capacity ${capacity}`;
 }
-
-/** Control characters, and those that are invisible or reverse the text, as escapes: a key may be any text. */
-export const visible = (text: string): string =>
-  text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (found) => `\\u{${(found.codePointAt(0) as number).toString(16)}}`);
 
 function keyText(key: KeyValues | undefined): string {
   if (key === undefined) return "(one limit that all share)";

@@ -47,11 +47,14 @@ export function screenOf(lines: readonly string[], rows = 0, columns = 0): strin
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /**
- * Text with escapes in place of what a terminal obeys, and of what turns or hides text: clients choose keys, and others write
- * documents. Lines remain lines.
+ * Text of one line, with escapes in place of what a terminal obeys, and of what turns or hides text: clients choose keys, and
+ * others write documents.
  */
-export const printable = (text: string): string =>
-  text.replace(/(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (found) => found.split("").map(escaped).join(""));
+export const visible = (text: string): string =>
+  text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, (found) => found.split("").map(escaped).join(""));
+
+/** {@link visible} text of several lines. */
+export const printable = (text: string): string => text.replace(/[^\n\t]+/g, visible);
 
 /** A value as JSON, {@link printable}. */
 export const jsonOf = (value: unknown): string => printable(JSON.stringify(value, undefined, 2));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { spanText, stateLines, visible } from "../../src/cli/key-state.ts";
+import { spanText, stateLines } from "../../src/cli/key-state.ts";
+import { visible } from "../../src/cli/output.ts";
 import { evaluate } from "../../src/index.ts";
 import { tidegate } from "./terminal.ts";
 
@@ -56,8 +57,8 @@ describe("the state of a key, in words", () => {
   });
 
   test("a key is shown without characters that are invisible, move the cursor or reverse the text", () => {
-    expect(lines(20, 1, "\u001b[2Jx\u202e")[0]).toBe("api \\u{1b}[2Jx\\u{202e}");
-    expect(visible("ann\u200b\n\u2028ü😀")).toBe("ann\\u{200b}\\u{a}\\u{2028}ü😀");
+    expect(lines(20, 1, "\u001b[2Jx\u202e")[0]).toBe("api \\u001b[2Jx\\u202e");
+    expect(visible("ann\u200b\n\u2028ü😀\ud800\u{e0041}")).toBe("ann\\u200b\\u000a\\u2028ü😀\\ud800\\udb40\\udc41");
   });
 
   test.each([

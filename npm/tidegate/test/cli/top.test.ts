@@ -37,7 +37,7 @@ test("the list is a table with one row per key and a heading with the totals", (
     "",
     "limit  key             tokens    denied for",
     "api    ann             -14 of 3  14 min 59 s",
-    "api    never\\u{202e}   1 of 3    ever",
+    "api    never\\u202e     1 of 3    ever",
     "login  (all share it)  1 of 10   -",
   ]);
   expect(listLines({ ...list, count: 1, keys: 0, denied: 0, rows: [] })).toEqual([

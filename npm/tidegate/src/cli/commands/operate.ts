@@ -160,7 +160,8 @@ async function operate(command: KeyCommand, args: Arguments, terminal: Terminal)
   const limit = hasDocument ? documentLimit(args, terminal, "limit", name) : numbersLimit(args, command.name, name);
   const given = givenKey(args, values);
   const key = storedKey(limit, given);
-  const target = { ...(key === undefined ? {} : { key }), config: limit.config } as Target;
+  const { config } = limit;
+  const target = key === undefined ? { config } : { key, config };
   const own = ownNumber(args, command);
   // On a store in memory: what is wrong with the call is an error before the real one is opened.
   const trial = defineLimits<string, Store>({});

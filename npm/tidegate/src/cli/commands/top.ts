@@ -17,8 +17,8 @@ import {
   numbersLimit,
 } from "../described-limit.ts";
 import { PATIENCE } from "../in-time.ts";
-import { at, ofStore, rounded, spanText, visible } from "../key-state.ts";
-import { jsonOf, messagesOf } from "../output.ts";
+import { at, ofStore, rounded, spanText } from "../key-state.ts";
+import { jsonOf, messagesOf, visible } from "../output.ts";
 import { type OpenStore, openStore, sharedStore } from "../store.ts";
 import type { Pages } from "../stored-keys.ts";
 import { durationOf, UsageError } from "../usage.ts";
