@@ -12,7 +12,7 @@ export type {
   TokenBucketConfig,
 } from "./limit/config.ts";
 export type { AllDecision, Decision, Reason, State } from "./limit/decision.ts";
-export { DAY, HOUR, MINUTE, SECOND, WEEK } from "./limit/duration.ts";
+export { DAY, type Duration, HOUR, MINUTE, SECOND, WEEK } from "./limit/duration.ts";
 export {
   InputError,
   isInputError,
@@ -41,5 +41,5 @@ export type {
 } from "./limiter/options.ts";
 export type { Log } from "./limiter/outages.ts";
 export type { Resilience } from "./limiter/resilience.ts";
-export { type MemoryOptions, type MemoryStats, MemoryStore, memory } from "./stores/memory.ts";
+export { type MemoryOptions, type MemoryStats, type MemoryStore, memory } from "./stores/memory.ts";
 export type { AsyncStore, Call, Op, Store, SyncStore } from "./stores/contract.ts";

@@ -10,13 +10,18 @@ import { rateLimit as hono, rateLimitBinding } from "../src/middleware/hono.ts";
 import { rateLimitAction } from "../src/middleware/next.ts";
 import { rateLimit as node, rateLimitMiddleware as middleware } from "../src/middleware/node.ts";
 import { metrics } from "../src/observe/index.ts";
-import { policyKey } from "../src/policies/index.ts";
+import { definePolicies, policyTarget } from "../src/policies/index.ts";
 import { transactional } from "../src/stores/transactional.ts";
 import { there } from "./realm.ts";
 import { any, throwEach } from "./throw-each.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const limits = defineLimits({ sendMessage: bucket, freeTrial: { ...bucket, kind: "fixed window" } });
+const policies = definePolicies({
+  rules: [
+    { name: "api", limit_keys: ["header:a", "header:b"], algorithm: "token_bucket", algorithm_config: { rps: 1 } },
+  ],
+});
 
 test("`names` lists the limits", () => {
   expect(limits.names).toEqual(["sendMessage", "freeTrial"]);
@@ -314,14 +319,14 @@ describe("a wrong argument of a function outside of the limiter throws", () => {
       "`stores` must be absent: metrics has store; got 1; did you mean `store`?",
     ],
     [
-      "policyKey: a symbol",
-      () => policyKey(any(Symbol("a"))),
-      "`parts[0]` must be a string, or undefined for a part that the request lacks; got a symbol",
+      "policyTarget: a symbol in a key",
+      () => policyTarget(policies, { name: "api", key: any([Symbol("a"), null]) }),
+      "`key[0]` must be a string, or null for a value that the request lacks; got a symbol",
     ],
     [
-      "policyKey: a number, which has no length",
-      () => policyKey("a", any(7)),
-      "`parts[1]` must be a string, or undefined for a part that the request lacks; got 7",
+      "policyTarget: a number in a key, which has no length",
+      () => policyTarget(policies, { name: "api", key: any(["a", 7]) }),
+      "`key[1]` must be a string, or null for a value that the request lacks; got 7",
     ],
     [
       "rateLimitHeaders: a jitter without a key, on a grant, where it changes nothing",

@@ -15,8 +15,7 @@ type Callable = (...args: never[]) => unknown;
 /** Entries whose arguments have tests of their own. */
 const ELSEWHERE = new Set(["./redis", "./postgres", "./shared", "./file", "./convex", "./durable-object", "./cli"]);
 /** Errors and classes that the package constructs; and what a framework calls: plugins, decorators and modules. */
-const NOT_CALLED =
-  /^(\w+Error|layers|pool|MemoryStore|Policies|AdaptiveRate|rateLimitPlugin|RateLimit(Decision|Guard|Module)?|SkipRateLimit)$/;
+const NOT_CALLED = /^(\w+Error|layers|pool|rateLimitPlugin|RateLimit(Decision|Guard|Module)?|SkipRateLimit)$/;
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
 const limits = () => defineLimits({ api: bucket });
@@ -83,7 +82,6 @@ const CALLS: Record<string, () => unknown[]> = {
   mongodb: () => [{ db: none, startSession: none }, {}],
   mysql: () => [{ query: none, execute: none }, {}],
   observe: () => [limits(), none],
-  policyKey: () => ["a", undefined],
   policyTarget: () => [definePolicies(document), { name: "api" }],
   problem: () => [denied, {}],
   project: () => [state, bucket, 1],

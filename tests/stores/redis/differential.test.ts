@@ -7,7 +7,7 @@
 import { expect, test } from "vitest";
 import type { Config } from "tidegate";
 import { type Call, type Decision, Limit } from "tidegate/store";
-import { RedisStore } from "tidegate/redis";
+import { redis, type RedisStore } from "tidegate/redis";
 import { restLike } from "./clients.ts";
 import { client, withServer } from "./fixture.ts";
 import { Model } from "../model.ts";
@@ -102,13 +102,13 @@ async function run(store: RedisStore, steps: number, aTurn: number, seed: number
 }
 
 test(`${STEPS} random steps answer as the core does, in turns of many`, { timeout: 3_600_000 }, async () => {
-  await run(new RedisStore(client, { rememberDenials: 0 }), STEPS, 40, SEED);
+  await run(redis(client, { rememberDenials: 0 }), STEPS, 40, SEED);
 });
 
 test("random steps, one after another, answer as the core does, with denials remembered", {
   timeout: 600_000,
 }, async () => {
-  await run(new RedisStore(client), STEPS / 10, 1, SEED + 1);
+  await run(redis(client), STEPS / 10, 1, SEED + 1);
 });
 
 test("random steps by the server's clock answer as the core does, also on the fast path of takes without debt", {
@@ -116,7 +116,7 @@ test("random steps by the server's clock answer as the core does, also on the fa
 }, async () => {
   const random = new Random(SEED + 4);
   for (let done = 0; done < STEPS / 4; ) {
-    const store = new RedisStore(client, { rememberDenials: 0 });
+    const store = redis(client, { rememberDenials: 0 });
     const limits = Array.from({ length: 3 }, (_, i) => new Limit(`limit${i}`, policy(random)));
     const model = new Model();
     for (let turn = 0; turn < 40; turn++) {
@@ -140,7 +140,7 @@ test("random steps by the server's clock answer as the core does, also on the fa
 test("random steps in the text form, for clients that carry no bytes, answer as the core does", {
   timeout: 600_000,
 }, async () => {
-  await run(new RedisStore(restLike(client), { rememberDenials: 0 }), STEPS / 4, 40, SEED + 2);
+  await run(redis(restLike(client), { rememberDenials: 0 }), STEPS / 4, 40, SEED + 2);
 });
 
 test("random limitAll answer as the core does, also of limits of several shards, which are one bucket here", {
@@ -148,7 +148,7 @@ test("random limitAll answer as the core does, also of limits of several shards,
 }, async () => {
   const random = new Random(SEED + 3);
   for (let round = 0; round < STEPS / 1000; round++) {
-    const store = new RedisStore(client, { rememberDenials: 0 });
+    const store = redis(client, { rememberDenials: 0 });
     const limits = Array.from({ length: 4 }, (_, i) => {
       return new Limit(`all${i}`, { ...policy(random), shards: i < 2 ? 1 : 2 + random.below(30) });
     });

@@ -10,11 +10,12 @@ import { type Config, startNumber, writePolicy } from "./config.ts";
 import type { Decision, Operation } from "./decision.ts";
 import { Evaluator } from "./evaluator.ts";
 
-/** What an engine registers a limit with. Not `Engine`, which needs the types of WebAssembly. */
-interface Registry {
-  readonly numbers: Float64Array;
-  writeKey(key: string | undefined): number;
-  readonly wasm: { limit_new(table: number, length: number, kind: number): number };
+/** Registers a limit with a table of an engine, and returns its number there. A store of another realm has its own engine. */
+export function register({ name, policy }: Evaluator, table: number, engine: Engine): number {
+  writePolicy(engine.numbers, policy);
+  const made = engine.wasm.limit_new(table, engine.writeKey(name), KINDS.indexOf(policy.kind));
+  if (made < 0) throw refusal(-made, policy);
+  return made;
 }
 
 /** A limit of a store: an {@link Evaluator} whose keys have their own window grids. */
@@ -32,21 +33,10 @@ export class Limit extends Evaluator {
 
   get #handle(): number {
     if (this.#registered === undefined) {
-      this.#registered = this.register(NONE, this.#engine);
+      this.#registered = register(this, NONE, this.#engine);
       releasedWith(this, this.#engine.wasm.limit_drop, this.#registered);
     }
     return this.#registered;
-  }
-
-  /**
-   * Registers the limit with a table of an engine, and returns the limit's number there. A store of another realm has
-   * its own engine.
-   */
-  register(table: number, engine: Registry): number {
-    writePolicy(engine.numbers, this.policy);
-    const made = engine.wasm.limit_new(table, engine.writeKey(this.name), KINDS.indexOf(this.policy.kind));
-    if (made < 0) throw refusal(-made, this.policy);
-    return made;
   }
 
   /** `name`, then `/shard` if there are several, then `:key` if there is one. No two pairs of name and key have the same. */

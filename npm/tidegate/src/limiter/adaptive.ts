@@ -79,8 +79,10 @@ const OPTIONS: Readonly<Record<keyof AdaptiveOptions, Check>> = {
   now: functionThat("a function that returns ms"),
 };
 
+export type { AdaptiveRate };
+
 /** An adaptive rate. Made by {@link adaptiveRate}; each process has its own. */
-export class AdaptiveRate {
+class AdaptiveRate {
   readonly #set: Settings;
   #rate: number;
   #config: TokenBucketConfig | undefined;

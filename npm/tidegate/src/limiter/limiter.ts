@@ -50,11 +50,11 @@ import type { AsyncStore, Call, Op, Shortcuts, Store } from "../stores/contract.
 function limitsOf(configs: Readonly<Record<string, Config>>): ReadonlyMap<string, Limit> {
   const expected = "an object of limits by name";
   checkObject("limits", configs, expected);
-  const names = Object.keys(configs);
+  const all = Object.entries(configs);
   // A Map or a promise has none, so every call would fail instead.
-  const tag = names.length > 0 ? PLAIN : tagOf(configs);
+  const tag = all.length > 0 ? PLAIN : tagOf(configs);
   if (tag !== PLAIN) throw new InputError("limits", expected, configs, tag);
-  return new Map(names.map((name) => [name, define(name, configs[name] as Config)]));
+  return new Map(all.map(([name, config]) => [name, define(name, config)]));
 }
 
 function define(name: string, config: Config): Limit {

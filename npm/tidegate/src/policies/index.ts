@@ -15,7 +15,6 @@ export type {
 } from "./document.ts";
 export type { OnStoreError } from "../limit/config.ts";
 export type { EscalatingBlock } from "../middleware/escalation.ts";
-export { policyKey } from "./key.ts";
-export { definePolicies, Policies, type PoliciesOptions, type PolicyRequest } from "./policies.ts";
+export { definePolicies, type Policies, type PoliciesOptions, type PolicyRequest } from "./policies.ts";
 export { keysOfPolicies, type PolicyKeys } from "./key-text.ts";
 export { type KeyValues, policyTarget, type PolicyTarget } from "./target.ts";

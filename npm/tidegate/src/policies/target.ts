@@ -51,9 +51,11 @@ export function keyOfValues(
   }
   if (given === "") throw new InputError("key", 'not empty; an empty value is [""]', given);
   return policyKey(
-    ...(values as readonly (string | null)[]).map((value, i) =>
-      typeof value === "string" && limitKeys[i] === "ip:address" ? keyOfAddress(value) : (value ?? undefined),
-    ),
+    ...values.map((value: unknown, i) => {
+      if (value === null || value === undefined) return undefined;
+      if (typeof value === "string") return limitKeys[i] === "ip:address" ? keyOfAddress(value) : value;
+      throw new InputError(`key[${i}]`, "a string, or null for a value that the request lacks", value);
+    }),
   );
 }
 

@@ -42,8 +42,10 @@ export interface FileOptions {
   sync?: Duration | "always" | undefined;
 }
 
+export type { FileStore };
+
 /** State in a folder that all threads and processes of a machine share. Its calls return synchronously. */
-export class FileStore extends AddonStore {
+class FileStore extends AddonStore {
   readonly name = "file";
   /** Where its state is. */
   readonly path: string;

@@ -10,7 +10,7 @@ import { INPUT_ERROR, NUMBERS, OPS, SAME_KEY } from "../engine/generated/wire.ts
 import { type Handle, releasedWith } from "../engine/release.ts";
 import { InputError } from "../limit/errors.ts";
 import { flagsOf } from "../limit/evaluator.ts";
-import type { Limit } from "../limit/limit.ts";
+import { type Limit, register } from "../limit/limit.ts";
 import type { Call, SyncStore } from "./contract.ts";
 
 /** Settings of {@link memory}. */
@@ -118,7 +118,7 @@ export class MemoryStore implements SyncStore {
     const status = wasm.all_commit(this.#table, now, calls.every(({ op }) => op === "take") ? 1 : 0);
     refuse(status, { now });
     const at = Math.floor(now);
-    const [retryAt, answersAt] = this.#engine.numbers as unknown as [number, number];
+    const { 0: retryAt, 1: answersAt } = this.#engine.numbers;
     const answers = doublesAt(wasm, answersAt, calls.length * NUMBERS);
     const policies = calls.map(({ limit }) => limit.policy);
     return allOf(status, retryAt, decisionsOf(answers, policies, at), at);
@@ -138,13 +138,7 @@ export class MemoryStore implements SyncStore {
   stats(): MemoryStats {
     this.#open();
     this.#engine.wasm.stats(this.#table);
-    const [keys, maxKeys, evicted, expired, bytes] = this.#engine.numbers as unknown as [
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
+    const { 0: keys, 1: maxKeys, 2: evicted, 3: expired, 4: bytes } = this.#engine.numbers;
     return { keys, maxKeys, evicted, expired, bytes };
   }
 
@@ -156,7 +150,7 @@ export class MemoryStore implements SyncStore {
     this.#open();
     const { wasm } = this.#engine;
     if (wasm.dump(this.#table) > 0) throw new Error("no memory for a dump");
-    const [at, length] = this.#engine.numbers as unknown as [number, number];
+    const { 0: at, 1: length } = this.#engine.numbers;
     const bytes = this.#engine.bytes(at, length).slice();
     wasm.room(0);
     return bytes;
@@ -187,7 +181,7 @@ export class MemoryStore implements SyncStore {
     let handle = this.#handles.get(limit);
     if (handle === undefined) {
       this.#open();
-      handle = { at: limit.register(this.#table, this.#engine) };
+      handle = { at: register(limit, this.#table, this.#engine) };
       this.#handles.set(limit, handle);
       releasedWith(handle, this.#engine.wasm.limit_drop, handle.at);
     }

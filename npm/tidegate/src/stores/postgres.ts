@@ -67,8 +67,10 @@ const OPTIONS = {
   lease: ANY,
 };
 
+export type { PostgresStore };
+
 /** Limits in a PostgreSQL database. Made by {@link postgres}. */
-export class PostgresStore implements AsyncStore {
+class PostgresStore implements AsyncStore {
   readonly name = "postgres";
   readonly sync = false;
   readonly layers: typeof layers = layers;

@@ -51,8 +51,10 @@ const MOST_SHARDS = 64;
 /** Slots that count as one node while the client has not found their master: 64 nodes in all. */
 const SLOTS_TOGETHER = 256;
 
+export type { RedisStore };
+
 /** State on a Redis or Valkey server, or a cluster of them. */
-export class RedisStore implements AsyncStore {
+class RedisStore implements AsyncStore {
   readonly name: string = STORE;
   readonly sync = false;
   readonly layers: typeof layers = layers;

@@ -9,8 +9,10 @@ import { InputError } from "../limit/errors.ts";
 import { AddonStore } from "./addon-store.ts";
 import { MAX_KEYS, type MemoryStats, MemoryStore } from "./memory.ts";
 
+export type { SharedStore };
+
 /** State in the process's memory, in the addon: every worker thread that calls `shared()` has the same. */
-export class SharedStore extends AddonStore {
+class SharedStore extends AddonStore {
   readonly name = "shared";
   /** Its only errors are mistakes in calls. */
   readonly cannotFail = true;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { definePolicies, keysOfPolicies, policyKey } from "../../src/policies/index.ts";
+import { definePolicies, keysOfPolicies } from "../../src/policies/index.ts";
+import { policyKey } from "../../src/policies/key.ts";
 
 const bucket = { algorithm: "token_bucket", algorithm_config: { rps: 1, burst: 3 } } as const;
 const policies = definePolicies({

@@ -1,13 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Config, memory, SECOND } from "../../src/index.ts";
-import {
-  definePolicies,
-  type PolicyDocument,
-  policyKey,
-  type PolicyRequest,
-  type PolicyRule,
-} from "../../src/policies/index.ts";
+import { definePolicies, type PolicyDocument, type PolicyRequest, type PolicyRule } from "../../src/policies/index.ts";
+import { policyKey } from "../../src/policies/key.ts";
 import { fakeClock } from "../../src/testing/clock.ts";
 import { behind } from "../behind.ts";
 import { PLANS } from "./documents.ts";

@@ -58,7 +58,7 @@ describe("policyTarget", () => {
     for (const key of ["203.0.113.7:52144", "[2001:db8::1]:52144", "[2001:db8::1]"]) {
       expect(at({ name: "api", key })).toThrow(`\`key\` must be an address without port and brackets; got "${key}"`);
     }
-    expect(at({ name: "plans", key: ["a", 7] })).toThrow("`parts[1]` must be a string");
+    expect(at({ name: "plans", key: ["a", 7] })).toThrow("`key[1]` must be a string, or null");
     expect(at({ name: "none", key: "a" })).toThrow("`name` must be one of the rules in force: api, plans, all");
   });
 });
