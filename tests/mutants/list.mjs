@@ -245,7 +245,7 @@ const LIST = [
   ),
   one("limiter/limiter.ts", "value: this[name].bind(this)", "value: this[name]", "mistakes.test.ts"),
   one("limiter/calls.ts", 'key === undefined && !("key" in options)', "key === undefined", "mistakes.test.ts"),
-  one("limit/checks.ts", "const ms = inMs(value);", "const ms = value;", "duration.test.ts"),
+  one("limit/checks.ts", "accepts(inMs(value))", "accepts(value)", "duration.test.ts"),
 ];
 
 /**

@@ -84,3 +84,9 @@ test("a key of a client writes no line of its own into a log, and no sequence th
   const shown = String.raw`take of "one:ann\n\u001b[2J?2J????eve?\ud800" failed`;
   expect(error.mock.calls[0]?.[0]).toContain(shown);
 });
+
+test("a value of a client in the message of an InputError has no sequence that a terminal obeys, and no mark that turns text", () => {
+  const count = "ann\n\u001b[2J\u009b2J\u007f\u202eeve\u2066é漢\ud800";
+  const shown = String.raw`got "ann\n\u001b[2J?2J??eve?é漢\ud800"`;
+  expect(() => defineLimits(configs).limit("one", { count: count as unknown as number })).toThrow(shown);
+});

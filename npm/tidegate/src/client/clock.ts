@@ -1,5 +1,5 @@
 /** The clock and the timers of this folder, which a test may replace. */
-import type { Check } from "../limit/checks.ts";
+import { type Check, hasMethods } from "../limit/checks.ts";
 import { delayFor, SECOND } from "../limit/duration.ts";
 import { monotonicNow } from "../limit/monotonic.ts";
 
@@ -40,10 +40,7 @@ export function systemClock(): Clock {
 
 export const CLOCK: Check = {
   expects: "an object with now, setTimeout and clearTimeout",
-  accepts: (clock) => {
-    const { now, setTimeout, clearTimeout } = (clock ?? {}) as Partial<Clock>;
-    return [now, setTimeout, clearTimeout].every((part) => typeof part === "function");
-  },
+  accepts: (clock) => hasMethods(clock, "now", "setTimeout", "clearTimeout"),
 };
 
 /** One timer for one instant. It rings early, too: what it calls reads the clock, and sets it again. */

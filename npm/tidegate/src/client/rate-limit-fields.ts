@@ -18,6 +18,7 @@ export interface ServerLimit {
 
 /** The limits that a response reports. */
 export interface ServerLimits {
+  /** Empty if it reports none. */
   readonly limits: readonly ServerLimit[];
   /** ms from the response to wait before the next request, if reported. */
   readonly retryAfter: number | undefined;

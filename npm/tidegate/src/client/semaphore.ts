@@ -1,12 +1,11 @@
 /** A bound on how many calls run at one time. */
 import { throwIfAborted, whenAborted } from "../limit/abort.ts";
-import { type Check, check, checkTable, integerFrom, SIGNAL } from "../limit/checks.ts";
+import { type Check, check, checkTable, hasMethods, integerFrom, SIGNAL } from "../limit/checks.ts";
 
 export const PLACES: Check = integerFrom("an integer from 1", 1);
 
 /** By the method that no other library's semaphore has: one of another copy of the package is shared, too. */
-export const isSemaphore = (value: unknown): value is Semaphore =>
-  typeof (value as Partial<Semaphore> | null | undefined)?.whenFree === "function";
+export const isSemaphore = (value: unknown): value is Semaphore => hasMethods(value, "whenFree");
 
 /** A bound on how many run concurrently, shared by its holders. Made by {@link semaphore}. */
 export class Semaphore {

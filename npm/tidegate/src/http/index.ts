@@ -14,4 +14,4 @@ export {
 } from "./fields.ts";
 export { boundedKey, tupleKey } from "./key.ts";
 export { PROBLEM_JSON, type Problem, problem, statusOf } from "./problem.ts";
-export type { RetryOptions } from "./quota.ts";
+export type { Decided, RetryOptions } from "./quota.ts";

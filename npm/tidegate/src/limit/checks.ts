@@ -35,13 +35,11 @@ export const integerFrom = (expects: string, min: number, max: number = Infinity
   accepts: (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
 });
 /** A length of time: ms within bounds, or a string with a unit; {@link msOf} converts what it accepts. */
-export const durationFrom = (min: number, max: number = Infinity, integer = false): Check => ({
-  expects: `${integer ? "an integer" : "a number"} of ms from ${min}${max === Infinity ? "" : ` to ${max}`}, or a string such as "30s"`,
-  accepts(value) {
-    const ms = inMs(value);
-    return typeof ms === "number" && ms >= min && ms <= max && (!integer || Number.isInteger(ms));
-  },
-});
+export function durationFrom(min: number, max: number = Infinity, integer = false): Check {
+  const expects = `${integer ? "an integer" : "a number"} of ms from ${min}${max === Infinity ? "" : ` to ${max}`}, or a string such as "30s"`;
+  const { accepts } = (integer ? integerFrom : numberFrom)(expects, min, max);
+  return { expects, accepts: (value) => accepts(inMs(value)) };
+}
 export const msOf = (duration: Duration): number => inMs(duration) as number;
 
 /** The same, or a function that returns such a value for each call. */
@@ -56,10 +54,9 @@ export const FLAG: Check = { expects: "true or false", accepts: (value) => typeo
 export const STRING: Check = { expects: "a string", accepts: (value) => typeof value === "string" };
 export const SIGNAL: Check = {
   expects: "an AbortSignal",
-  accepts: (value) => {
-    const { aborted, addEventListener, removeEventListener } = (value ?? {}) as Partial<AbortSignal>;
-    return FLAG.accepts(aborted) && [addEventListener, removeEventListener].every(FUNCTION.accepts);
-  },
+  accepts: (value) =>
+    FLAG.accepts((value as Partial<AbortSignal> | null | undefined)?.aborted) &&
+    hasMethods(value, "addEventListener", "removeEventListener"),
 };
 /** For an option that is checked where it is used. */
 export const ANY: Check = { expects: "", accepts: () => true };
@@ -88,6 +85,10 @@ export function checkObject(field: string, value: unknown, expects: string): ass
   if (typeof value !== "object" || value === null) throw new InputError(field, expects, value);
 }
 
+/** Whether the value, which may be anything, has these methods. */
+export const hasMethods = (value: unknown, ...methods: readonly string[]): boolean =>
+  methods.every((method) => typeof Object(value)[method] === "function");
+
 /** Throws unless the value has these methods: a library's client, or a host's binding. `shown` is what else it may be. */
 export function checkMethods(
   field: string,
@@ -96,8 +97,7 @@ export function checkMethods(
   expects: string,
   shown: (value: unknown) => string = showInstead,
 ): void {
-  if (methods.every((method) => typeof Object(value)[method] === "function")) return;
-  throw new InputError(field, expects, value, shown(value));
+  if (!hasMethods(value, ...methods)) throw new InputError(field, expects, value, shown(value));
 }
 
 /** Throws if `options` is not an object, or a field has no row. */

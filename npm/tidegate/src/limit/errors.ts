@@ -5,7 +5,8 @@
 export function show(value: unknown): string {
   switch (typeof value) {
     case "string":
-      return JSON.stringify(value.replace(/^([^/ ]+:\/\/|.{80}).+/s, "$1…"));
+      // A key of a client's: a terminal would obey control characters that JSON does not escape, and marks that reverse text.
+      return JSON.stringify(value.replace(/^([^/ ]+:\/\/|.{80}).+/s, "$1…")).replace(/\p{C}/gu, "?");
     case "bigint":
       return `${String(value).slice(0, 80)}n`;
     case "function":
@@ -129,6 +130,7 @@ export interface StoreErrorDetails {
   readonly operation: string;
   /** Which limit and key: `name`, `name:key`, or several of them joined by a comma. */
   readonly identity: string;
+  /** The client's error. */
   readonly cause?: unknown;
   /**
    * What failed. `"key"`: only the state of this limit and key, which is corrupt, locked or contended, while the store

@@ -17,6 +17,7 @@ import { InputError } from "./errors.ts";
 
 /** The decision on a state of the caller's, and the state to store. */
 export interface Evaluation {
+  /** What the limit decides. */
   decision: Decision;
   /** The new state, or what was passed (`null` included) if nothing is to be written. */
   state: State | null;

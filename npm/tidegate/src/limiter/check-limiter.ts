@@ -1,4 +1,5 @@
 /** What other parts of the package check of a limiter that they are given, and of the names of its limits. */
+import { hasMethods } from "../limit/checks.ts";
 import { InputError, show } from "../limit/errors.ts";
 import { meant } from "../limit/nearest.ts";
 
@@ -27,9 +28,7 @@ export function unobserved<L extends object>(limiter: L): L {
 
 /** Throws unless it has these methods of a limiter. */
 export function checkLimiter(limiter: unknown, ...methods: readonly ("limit" | "limitAll" | "give")[]): void {
-  const found = Object(limiter) as Record<string, unknown>;
-  if (methods.every((method) => typeof found[method] === "function")) return;
-  throw notALimiter(limiter);
+  if (!hasMethods(limiter, ...methods)) throw notALimiter(limiter);
 }
 
 export const notALimiter = (value: unknown, got?: string): InputError =>

@@ -1,7 +1,7 @@
 /** The options of a limiter, with their checks, and those of its calls, which calls.ts checks. */
 import { VERSION } from "../engine/generated/bounds.ts";
 import { type Config, checkOnStoreError, checkTimeout } from "../limit/config.ts";
-import { ANY, type Check, checkTable, functionThat } from "../limit/checks.ts";
+import { ANY, type Check, checkTable, functionThat, hasMethods } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import type { Duration } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
@@ -111,7 +111,7 @@ function checkVersion(store: object): void {
 
 export const STORE: Check = {
   expects: "a store, such as memory() or redis(client)",
-  accepts: (store) => typeof (store as Partial<Store> | null)?.decide === "function",
+  accepts: (store) => hasMethods(store, "decide"),
 };
 export const LIMITER_OPTIONS: Readonly<Record<keyof LimiterOptions<Store>, Check>> = {
   store: STORE,

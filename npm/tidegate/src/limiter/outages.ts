@@ -1,4 +1,5 @@
 /** A circuit breaker and log lines for each node of a store. */
+import { hasMethods } from "../limit/checks.ts";
 import { InputError, isStoreError, messageOf, shortened, type StoreError } from "../limit/errors.ts";
 import { notify } from "../limit/notify.ts";
 import { monotonicNow } from "../limit/monotonic.ts";
@@ -25,8 +26,8 @@ export function checkLog(log: unknown): Lines | undefined {
   if (log === undefined) return CONSOLE;
   if (log === false) return undefined;
   const given = Object(log) as Lines & { log?: Lines["info"] };
-  if (typeof given.error === "function" && typeof given.info === "function") return given;
-  if (typeof given.error === "function" && typeof given.log === "function")
+  if (hasMethods(given, "error", "info")) return given;
+  if (hasMethods(given, "error", "log"))
     return { error: (message, cause) => given.error(message, cause), info: (message) => given.log?.(message) };
   throw new InputError("log", "false, or an object with error and info, or error and log, such as console", log);
 }

@@ -12,6 +12,7 @@ import { answer, goOn, limitExchange } from "./node-response.ts";
 import { checkContext, type Denial, type Options, type RequestDecision } from "./options.ts";
 
 export { expressRateLimitStore, type HitStore, type LocalHitStore } from "./drop-in/hits.ts";
+export type { HitOptions } from "./drop-in/options.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 
 declare global {

@@ -16,6 +16,7 @@ import { privateField } from "./private-field.ts";
 import { checkContext, choosesLimits, type Denial, type Options, overridden, type RequestDecision } from "./options.ts";
 
 export { type FastifyHitStore, fastifyRateLimitStore } from "./drop-in/fastify-rate-limit.ts";
+export type { HitOptions } from "./drop-in/options.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 
 declare module "fastify" {

@@ -4,6 +4,6 @@
  *
  * @module
  */
-export { rateLimitBinding } from "./drop-in/binding.ts";
+export { type RateLimitBinding, rateLimitBinding } from "./drop-in/binding.ts";
 export { decisionOf, type FetchDenied, type FetchOptions, limitHandler as rateLimit } from "./fetch-response.ts";
 export type { Denial, RequestDecision } from "./options.ts";

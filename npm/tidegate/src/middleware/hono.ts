@@ -12,8 +12,9 @@ import { outgoingOf, peerOf } from "./fetch-peer.ts";
 import type { MaybePromise } from "../limit/maybe-promise.ts";
 import { privateField } from "./private-field.ts";
 
-export { rateLimitBinding } from "./drop-in/binding.ts";
+export { type RateLimitBinding, rateLimitBinding } from "./drop-in/binding.ts";
 export { type HitStore, honoRateLimiterStore, type LocalHitStore } from "./drop-in/hits.ts";
+export type { HitOptions } from "./drop-in/options.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 
 declare module "hono" {

@@ -26,6 +26,7 @@ import { type Denial, type Options, overridden, type RequestDecision } from "./o
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import { type Exchanged, exchanged } from "./nest-context.ts";
 
+export type { HitOptions } from "./drop-in/options.ts";
 export { type ThrottlerStorage, throttlerStorage } from "./drop-in/throttler.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 

@@ -32,6 +32,7 @@ export interface Outcome<R> {
 
 /** What the response to a denied request has. */
 export interface Denial {
+  /** The denied decision. */
   readonly decision: RequestDecision;
   /** `statusCode` (default 429); 503 if the store failed; `never` (default 400) if no wait helps. */
   readonly status: number;

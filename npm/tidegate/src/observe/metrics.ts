@@ -1,5 +1,5 @@
 /** Decisions as metrics of OpenTelemetry. */
-import { checkTable } from "../limit/checks.ts";
+import { checkTable, hasMethods } from "../limit/checks.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
 import type { DecisionEvent, Observer } from "./observer.ts";
@@ -44,9 +44,7 @@ const WAITS = [0.1, 1, 5, 10, 60, 300, 3600, 86_400];
 const MOST_NAMES = 100;
 
 function checkMeter(meter: unknown): void {
-  const methods = (meter ?? {}) as Partial<Record<string, unknown>>;
-  const needed = ["createCounter", "createHistogram", "createObservableCounter"];
-  if (needed.every((method) => typeof methods[method] === "function")) return;
+  if (hasMethods(meter, "createCounter", "createHistogram", "createObservableCounter")) return;
   throw new InputError("meter", 'a meter of @opentelemetry/api, such as metrics.getMeter("tidegate")', meter);
 }
 

@@ -9,6 +9,7 @@ import type { BlockOptions, LimitOptions, LimitRequest } from "../limiter/option
 
 /** One decision on one limit. */
 export interface DecisionEvent {
+  /** The limiter's method. */
   readonly operation: "limit" | "check" | "give" | "charge" | "block" | "limitAll" | "checkAll" | "limitMany";
   /** The limit's name. */
   readonly name: string;

@@ -102,7 +102,9 @@ export interface PolicyProblem {
   readonly name?: string | undefined;
   /** The path from the root: `rules[0].algorithm_config.burst`. */
   readonly path: string;
+  /** What is allowed there. */
   readonly expected: string;
+  /** What is there instead, as text. */
   readonly got: string;
   /** A suggestion. */
   readonly hint?: string | undefined;

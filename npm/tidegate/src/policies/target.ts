@@ -12,6 +12,7 @@ export type KeyValues = string | readonly (string | null)[];
 
 /** One key of a rule, by the values of its `limit_keys`. */
 export interface PolicyTarget {
+  /** The rule's name. */
   readonly name: string;
   /** Left out if the rule's `limit_keys` are empty. */
   readonly key?: KeyValues | undefined;

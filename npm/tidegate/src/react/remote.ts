@@ -16,10 +16,13 @@ export interface ServerState extends State {
 
 /** What {@link RemoteLimits.learn} takes: a {@link ServerState}, or a decision of the server's, whose limit is known by then. */
 export interface Learned extends State {
+  /** The limit's numbers; by default those that are known. */
   config?: Config | undefined;
   /** Epoch ms on the server's clock. */
   now: number;
+  /** A decision's `reason`. */
   reason?: string | undefined;
+  /** Whether the decision was made without the store; its numbers are then not learned. */
   degraded?: boolean | undefined;
 }
 
@@ -197,6 +200,8 @@ export class RemoteLimits {
  * // On the server, for GET /limits/:name
  * return Response.json({ ...(await limits.getValue(name, { key: userId })), now: Date.now() });
  * ```
+ *
+ * A limit has one request at a time. One that may hang needs a timeout, such as `fetch(…, { signal: AbortSignal.timeout(10_000) })`.
  *
  * While rendering on a server it loads and stores nothing, so all requests can share it.
  */

@@ -5,7 +5,7 @@
  */
 import { layers } from "../limiter/layers.ts";
 import { during } from "#workers";
-import { ANY, checkTable, functionThat } from "../limit/checks.ts";
+import { ANY, checkTable, functionThat, hasMethods } from "../limit/checks.ts";
 import type { State } from "../limit/decision.ts";
 import { InputError, showBinding } from "../limit/errors.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
@@ -82,7 +82,7 @@ function checkRpc(): void {
  */
 export function durableObject(namespace: ObjectNamespace, options: DurableObjectOptions = {}): AsyncStore {
   // Not by `checkMethods`, which no other part of a Worker needs.
-  if (typeof (namespace as ObjectNamespace | null | undefined)?.idFromName !== "function") {
+  if (!hasMethods(namespace, "idFromName")) {
     const got = showBinding("durable_objects.bindings")(namespace);
     throw new InputError("namespace", "a binding of Durable Objects, such as env.LIMITS", namespace, got);
   }

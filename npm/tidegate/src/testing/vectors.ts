@@ -46,7 +46,9 @@ export interface Vector {
   steps?: readonly VectorStep[];
 }
 
+/** The parsed JSON of a file of vectors. */
 export interface VectorFile {
+  /** What they are about. */
   about?: string;
   vectors: readonly Vector[];
 }

@@ -79,11 +79,15 @@ export interface HitStore<S extends Store> {
   init(options: { windowMs: number }): void;
   /** The key's hits; `undefined` if it has none in its current window. */
   get(key: string): Answer<S, Hits | undefined>;
+  /** Counts a hit. */
   increment(key: string): Answer<S, Hits>;
+  /** Takes back a hit. */
   decrement(key: string): Answer<S, void>;
+  /** Forgets the key's hits. */
   resetKey(key: string): Answer<S, void>;
   /** Whether another store object could count the same keys. */
   readonly localKeys: boolean;
+  /** What the keys of its counts begin with. */
   readonly prefix: string;
   /** Frees the counts of a drop-in store that has its own memory. Otherwise does nothing: the `store` is the caller's to end. */
   shutdown(): void;

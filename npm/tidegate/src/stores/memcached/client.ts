@@ -1,6 +1,7 @@
 /** The clients that can compare and swap, recognized by their shape, behind one interface. */
 import { generalizedUtf8 } from "../../engine/utf8.ts";
 import { sha256 } from "../../http/sha256.ts";
+import { hasMethods } from "../../limit/checks.ts";
 import { isError } from "../../limit/realms.ts";
 import { InputError, messageOf, showClient } from "../../limit/errors.ts";
 
@@ -51,11 +52,10 @@ const CLIENTS = "a Memcached client that can compare and swap: one that `memcach
 
 /** The connection through this client; throws if the client is not supported. */
 export function connectionTo(client: MemcachedLike): Connection {
-  const at = Object(client) as Record<string, unknown>;
-  const has = (...methods: string[]): boolean => methods.every((method) => typeof at[method] === "function");
-  if (has("gets", "add", "cas", "del")) return byCallback(client as CallbackMemcached);
-  if (!has("gets", "add", "cas", "delete", "cmd")) throw new InputError("client", CLIENTS, client, showClient(client));
-  const { server } = Object(at["options"]) as { server?: { servers?: unknown[] } };
+  if (hasMethods(client, "gets", "add", "cas", "del")) return byCallback(client as CallbackMemcached);
+  if (!hasMethods(client, "gets", "add", "cas", "delete", "cmd"))
+    throw new InputError("client", CLIENTS, client, showClient(client));
+  const { server } = Object((client as { options?: unknown }).options) as { server?: { servers?: unknown[] } };
   const many = server?.servers?.length ?? 1;
   // It sends each call to another of them, as if they were copies; Memcached copies nothing.
   if (many > 1) throw new InputError("client", "one of a single server", client, `one that uses any of ${many}`);

@@ -1,5 +1,6 @@
 /** The clients that a store takes, by their shape, and one way to run a script on each of them. */
 
+import { hasMethods } from "../../limit/checks.ts";
 import { hide, InputError, messageOf, showClient } from "../../limit/errors.ts";
 import type { Form } from "./script.ts";
 import { requesterOf, commandSender } from "./upstash.ts";
@@ -25,6 +26,7 @@ export interface GlideLike {
   invokeScript(...args: never[]): Promise<unknown>;
 }
 
+/** Bun's `RedisClient`. */
 export interface BunRedisLike {
   send(command: string, args: string[]): Promise<unknown>;
   connect(): Promise<unknown>;
@@ -65,7 +67,7 @@ const CLIENTS =
 /** How to run a script on this client. Throws if the client is not supported. */
 export function linkTo(client: RedisLike): Link {
   const at = Object(client) as Record<string, unknown>;
-  const has = (...methods: string[]) => methods.every((method) => typeof at[method] === "function");
+  const has = (...methods: string[]): boolean => hasMethods(client, ...methods);
   const server = {
     form: "bytes",
     cluster: false,
