@@ -23,7 +23,7 @@ const DOORS: readonly (readonly [what: string, files: RegExp])[] = [
   // Durations, which no correction of the host's clock may change.
   ["performance.now", /^(limit\/monotonic|react\/(clock-offset|remote))\.ts$/],
   // Deadlines: each ends with the call that it is for.
-  ["setTimeout", /^(limit\/monotonic|limiter\/budget|client\/clock|react\/view-observer)\.ts$/],
+  ["setTimeout", /^(limit\/monotonic|limiter\/budget|client\/clock|react\/remote)\.ts$/],
   // What differs between the retries of two clients; the values of generated tests.
   ["Math.random", /^(client\/fetch|testing\/vectors)\.ts$/],
 ];

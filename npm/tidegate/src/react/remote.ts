@@ -2,6 +2,7 @@
 import { check, checkObject, functionThat } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";
 import type { State } from "../limit/decision.ts";
+import { delayFor } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import { project } from "../limit/evaluate.ts";
 import { ClockOffset, EXCHANGES } from "./clock-offset.ts";
@@ -29,7 +30,8 @@ export interface Learned extends State {
 interface Entry {
   state: ServerState | undefined;
   error: unknown;
-  readonly watchers: Set<() => void>;
+  /** The instant of the server's clock at which each is called next, if nothing changes before. */
+  readonly watchers: Map<() => void, number>;
   running: Promise<void> | undefined;
   again: boolean;
 }
@@ -46,6 +48,9 @@ export class RemoteLimits {
   readonly #clock: ClockOffset = new ClockOffset();
   readonly #entries = new Map<string, Entry>();
   #watchers = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When the timer is due, by `performance.now`. */
+  #timerAt = Infinity;
 
   constructor(load: (name: string) => ServerState | Promise<ServerState>) {
     check("load", load, LOAD);
@@ -84,7 +89,7 @@ export class RemoteLimits {
     if (config === undefined || learned.reason === "exceeds capacity" || learned.degraded === true) return;
     this.#take(entry, { ...learned, config });
     this.#clock.heard(learned.now);
-    this.#notify(entry);
+    this.#notify(name);
   }
 
   /** Loads the state. If a request is already in flight, another one follows it, as the first may be too early. Never rejects. */
@@ -98,17 +103,38 @@ export class RemoteLimits {
   /** Calls `changed` after each change, until the returned function is called. The first watcher of a limit loads it. */
   watch(name: string, changed: () => void): () => void {
     const entry = this.#entry(name);
-    entry.watchers.add(changed);
+    entry.watchers.set(changed, Infinity);
     if (this.#watchers++ === 0) this.#listen("addEventListener");
     if (entry.watchers.size === 1) entry.running ??= this.#request(name, entry);
     return () => {
       if (!entry.watchers.delete(changed)) return;
-      if (--this.#watchers === 0) this.#listen("removeEventListener");
+      if (--this.#watchers === 0) {
+        this.#listen("removeEventListener");
+        clearTimeout(this.#timer);
+        this.#timerAt = Infinity;
+      }
     };
   }
 
+  /** Calls a watcher at an instant of the server's clock, unless it left. One timer is for all: those of one instant render together. */
+  wake(name: string, changed: () => void, at: number): void {
+    const entry = this.#entry(name);
+    if (!entry.watchers.has(changed)) return;
+    entry.watchers.set(changed, at);
+    const delay = at - this.now();
+    const timerAt = performance.now() + delay;
+    if (timerAt >= this.#timerAt) return;
+    clearTimeout(this.#timer);
+    this.#timerAt = timerAt;
+    this.#timer = setTimeout(() => {
+      this.#timerAt = Infinity;
+      this.#measureAgain();
+      for (const limit of this.#entries.keys()) this.#notify(limit, this.now());
+    }, delayFor(delay));
+  }
+
   /** Measures the clock again after the machine slept or its time was set; returns whether it was. */
-  wake(): boolean {
+  #measureAgain(): boolean {
     const jumped = this.#clock.jumped();
     if (jumped) this.#refreshWatched();
     return jumped;
@@ -118,7 +144,7 @@ export class RemoteLimits {
     let entry = this.#entries.get(name);
     if (entry === undefined) {
       if (typeof name !== "string") throw new InputError("name", "the name of a limit", name);
-      entry = { state: undefined, error: undefined, watchers: new Set(), running: undefined, again: false };
+      entry = { state: undefined, error: undefined, watchers: new Map(), running: undefined, again: false };
       this.#entries.set(name, entry);
     }
     return entry;
@@ -135,13 +161,13 @@ export class RemoteLimits {
         const state = await (async () => this.#load(name))();
         this.#take(entry, state);
         // Across a jump the round trip measures nothing: another one follows.
-        if (!this.wake()) this.#clock.exchanged(state.now, performance.now() - sentAt);
+        if (!this.#measureAgain()) this.#clock.exchanged(state.now, performance.now() - sentAt);
         entry.error = undefined;
       } catch (error) {
         entry.error = error;
         left = 0;
       }
-      this.#notify(entry);
+      this.#notify(name);
     } while (entry.again || (left > 0 && this.#clock.isRough()));
     entry.running = undefined;
   }
@@ -155,11 +181,15 @@ export class RemoteLimits {
     if (behind <= 0 || behind > OVERTAKEN_MS) entry.state = { value, ts, config, now };
   }
 
-  /** The error of a watcher is reported as one of an event's listener is: it stops nothing else. */
-  #notify(entry: Entry): void {
-    for (const changed of [...entry.watchers]) {
+  /**
+   * Calls the watchers whose instant has come, by default all. The error of one is reported as one of an event's listener is: it
+   * stops nothing else.
+   */
+  #notify(name: string, now = Infinity): void {
+    for (const [changed, at] of [...this.#entry(name).watchers]) {
       try {
-        changed();
+        if (at > now) this.wake(name, changed, at);
+        else changed();
       } catch (error) {
         queueMicrotask(() => {
           throw error;
@@ -182,7 +212,7 @@ export class RemoteLimits {
   readonly #refreshWatched = (): void => {
     for (const [name, entry] of this.#entries) {
       if (entry.watchers.size === 0) continue;
-      this.#notify(entry);
+      this.#notify(name);
       entry.running ??= this.#request(name, entry);
     }
   };

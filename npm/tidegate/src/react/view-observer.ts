@@ -1,5 +1,4 @@
 /** Renders a component when what it shows changes, by a timer. */
-import { delayFor } from "../limit/duration.ts";
 import type { RemoteLimits, ServerState } from "./remote.ts";
 import { nextChange, type Shown, type View, viewAt } from "./view.ts";
 
@@ -10,10 +9,7 @@ interface Watched extends Shown {
   readonly initial: ServerState | undefined;
 }
 
-/**
- * What one component shows of one limit, with a timer for its next change. The timer exists only while the component is
- * mounted, so never on a server.
- */
+/** What one component shows of one limit. It waits for its next change only while the component is mounted, so never on a server. */
 export class ViewObserver {
   readonly #watched: Watched;
   /** The fields that were read: a change of any other is none. */
@@ -23,7 +19,6 @@ export class ViewObserver {
   readonly #first: View;
   #view: View;
   #changed: (() => void) | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(watched: Watched) {
     this.#watched = watched;
@@ -57,7 +52,6 @@ export class ViewObserver {
     this.#update();
     return () => {
       unwatch();
-      clearTimeout(this.#timer);
       this.#changed = undefined;
     };
   };
@@ -88,21 +82,8 @@ export class ViewObserver {
       this.#changed?.();
       break;
     }
-    this.#schedule();
-  };
-
-  #schedule(): void {
-    clearTimeout(this.#timer);
     this.#known = this.#fields.size;
     const { from, name } = this.#watched;
-    const now = from.now();
-    const next = nextChange(now, from.state(name), this.#watched, this.#fields);
-    if (next === Infinity || this.#changed === undefined) return;
-    this.#timer = setTimeout(this.#wake, delayFor(next - now));
-  }
-
-  readonly #wake = (): void => {
-    this.#watched.from.wake();
-    this.#update();
+    from.wake(name, this.#update, nextChange(from.now(), from.state(name), this.#watched, this.#fields));
   };
 }

@@ -38,6 +38,20 @@ test("a watcher that leaves and comes back while it is called is called once", a
   stop();
 });
 
+test("a watcher that another one removes is not called at its instant", async () => {
+  const from = new RemoteLimits(server().load);
+  const [second, stopped] = [vi.fn(), vi.fn(() => stopSecond())];
+  const stop = from.watch("message", stopped);
+  const stopSecond = from.watch("message", second);
+  await settled();
+  vi.clearAllMocks();
+  from.wake("message", stopped, Date.now() + 10);
+  from.wake("message", second, Date.now() + 20);
+  passTime(30);
+  expect([stopped.mock.calls.length, second.mock.calls.length, vi.getTimerCount()]).toEqual([1, 0, 0]);
+  stop();
+});
+
 test("one request measures the clock after a sleep", async () => {
   const { turn } = page();
   const far = server();
@@ -85,6 +99,25 @@ test("a component has one timer, however often its limit changed", async () => {
   }
   expect(vi.getTimerCount()).toBe(1);
   stop();
+});
+
+test("components have one timer together, so that those of one instant render together", async () => {
+  const from = new RemoteLimits(server({ value: 0 }).load);
+  const shown = [1000, 1000, 400].map((tick) => show(from, ["retryAfter"], { tick, count: 2 }));
+  await settled();
+  expect(vi.getTimerCount()).toBe(1);
+  const last = () => shown.map((component) => component.last()?.[0]);
+  for (const next of [
+    [2000, 2000, 1600],
+    [2000, 2000, 1200],
+    [1000, 1000, 1200],
+    [1000, 1000, 800],
+  ]) {
+    vi.advanceTimersToNextTimer();
+    expect([last(), vi.getTimerCount()]).toEqual([next, 1]);
+  }
+  for (const { stop } of shown) stop();
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test("no timer is longer than a sixtieth of the wait: it stands still while the machine sleeps", async () => {
