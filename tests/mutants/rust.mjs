@@ -31,6 +31,7 @@ export const RUST = [
   ...["ceil(max(full.ts, now))", "min(max(full.ts, now), MAX_NOW_MS)"].map((replace) =>
     one("core", "bucket.rs", "min(ceil(max(full.ts, now)), MAX_NOW_MS)", replace, "tests/laws/state.rs"),
   ),
+  one("core", "bucket.rs", "full_at <= min(now, MAX_NOW_MS - 1.0)", "full_at <= now", "tests/laws/state.rs"),
   // The keys and the numbers of the WebAssembly engine.
   one("wasm", "engine.rs", ".zip(words)", ".zip(words).take(2)", "src/engine.rs"),
   // The folder on LMDB.
@@ -94,6 +95,7 @@ export const RUST = [
     STORE,
   ),
   file("transaction.rs", "if latest != before {", "if false {", CLOCK),
+  file("transaction.rs", "State::new(state.value(), state.ts()).map_err(Fault::State)?;", "", STORE),
   file("private.rs", "mode(&mut builder, 0o700)", "mode(&mut builder, 0o777)", "tests/private.rs"),
   file("private.rs", "from_mode(0o700)", "from_mode(0o777)", "tests/private.rs"),
   file("private.rs", "options.mode(0o600)", "options", "tests/private.rs"),
@@ -135,7 +137,7 @@ export const RUST = [
   table("dump.rs", "if table.keys < states.len() {", "if false {", SWINGS),
   // The table of states in memory, and the one that threads share.
   table("table.rs", "self.keys + usize::from(inserted) - dropped as usize", "self.keys + usize::from(inserted)", TABLE),
-  table("call.rs", "check_now(now).unwrap_or(now)", "now", TABLE),
+  table("call.rs", "check_now(now).unwrap_or(nearest)", "now", TABLE),
   table("table.rs", "self.keys >= self.max_keys", "self.keys > self.max_keys", TABLE),
   table("table.rs", "segment.reset(digest)) {\n            self.keys -= 1;", "segment.reset(digest)) {", TABLE),
   table("table.rs", "if was_full {\n", "if !was_full {\n", TABLE),
@@ -163,14 +165,13 @@ export const RUST = [
   ),
   table("segment.rs", "self.dropped(fresh_from, now);", "", SWINGS),
   table("segment.rs", "if was_full { full_at } else { ts }", "ts", SWINGS),
-  table("segment.rs", "let was_full = full_at <= now;", "let was_full = full_at < now;", TABLE),
+  table("segment.rs", "let was_full = Bucket::may_drop(full_at, now);", "let was_full = full_at < now;", TABLE),
   table("segment.rs", "full_at < least", "full_at > least", TABLE, FLOOD),
-  table("segment.rs", "now.min(MAX_NOW_MS - 1.0)", "now", SWINGS),
   table("segment.rs", "!reserved && self.used > 0", "false", "tests/memory.rs"),
   table("segment.rs", "length.max(rebuilt.places.capacity())", "rebuilt.places.capacity()", "tests/memory.rs"),
   table("segment.rs", "length.max(rebuilt.places.capacity())", "length.max(rebuilt.places.len())", FLOOD),
   table("segment.rs", "met == SAMPLE", "false", "src/segment.rs"),
-  table("segment.rs", "entry.full_at() > now;", "true;", TABLE),
+  table("segment.rs", "!Bucket::may_drop(entry.full_at(), now);", "true;", TABLE),
   table(
     "call.rs",
     "                count += other.count;",
@@ -178,6 +179,7 @@ export const RUST = [
     "tests/take_all.rs",
   ),
   table("call.rs", "        changes.clear();\n", "", "tests/take_all.rs"),
+  table("call.rs", "unwrap_or(nearest)", "unwrap_or(now)", TABLE),
   table(
     "call.rs",
     "decision.ok == ok && latest.is_none_or(|latest| at > latest)",

@@ -117,7 +117,7 @@ impl Bucket {
     }
 
     /// The first integer ms, from `now` on, at which the state is full; `now` without a state. From then on it is
-    /// equivalent to no state, so a store may drop it. At most [`MAX_NOW_MS`].
+    /// equivalent to no state, so a store [may drop](Bucket::may_drop) it. At most [`MAX_NOW_MS`].
     #[must_use]
     #[inline]
     pub fn full_at(&self, state: Option<State>, now: f64) -> f64 {
@@ -126,6 +126,14 @@ impl Bucket {
             return Bucket::caught_up(known, now);
         }
         self.least_time(known, now, 0.0, self.capacity).unwrap_or(MAX_NOW_MS)
+    }
+
+    /// Whether a store may drop a state at `now`, by its [`full_at`](Bucket::full_at). Not at the last ms of the clock, which
+    /// is also that of a state that would be full only after it.
+    #[must_use]
+    #[inline]
+    pub fn may_drop(full_at: f64, now: f64) -> bool {
+        full_at <= min(now, MAX_NOW_MS - 1.0)
     }
 
     /// The first integer ms from which a state that is full at `now` is equivalent to no state. A state whose `ts` is

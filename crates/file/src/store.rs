@@ -101,6 +101,7 @@ impl FileStore {
                 "data.mdb is full: a reader or a snapshot has kept its pages for a second; end the process that is \
                  stuck, or set a larger `maxKeys`",
             ),
+            Fault::State(error) => FileError::new(&self.folder, format!("nothing is written: {error}")),
             Fault::Engine(error) => FileError::engine(&self.folder, "a transaction failed", &error),
         }
     }

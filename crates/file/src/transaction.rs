@@ -4,7 +4,7 @@ use crate::row::{self, Key};
 use heed::types::Bytes;
 use heed::{Database, RoTxn, RwTxn, WithoutTls};
 use std::ops::Bound::{Excluded, Unbounded};
-use tidegate_core::{Bucket, Decision, MAX_NOW_MS};
+use tidegate_core::{Bucket, Decision, InputError, State};
 use tidegate_table::{Call, Change, Digest, Limit, States, Stored, plan};
 
 pub(crate) type Rows = Database<Bytes, Bytes>;
@@ -13,6 +13,8 @@ pub(crate) enum Fault {
     Engine(heed::Error),
     /// A row whose hash does not match.
     Row,
+    /// A state of a call whose numbers were not checked. A row of it could not be read, nor the folder opened again.
+    State(InputError),
 }
 
 impl From<heed::Error> for Fault {
@@ -78,8 +80,10 @@ impl Writing<'_> {
     }
 
     pub(crate) fn write(&mut self, change: &Change, now: f64) -> Result<(), Fault> {
-        let key = change.digest.to_bytes();
-        self.put(&key, &row::write(&key, change.state, change.full_at), now)
+        let Change { digest, state, full_at } = *change;
+        State::new(state.value(), state.ts()).map_err(Fault::State)?;
+        let key = digest.to_bytes();
+        self.put(&key, &row::write(&key, state, full_at), now)
     }
 
     pub(crate) fn remove(&mut self, digest: Digest) -> Result<(), Fault> {
@@ -112,8 +116,7 @@ impl Writing<'_> {
         // Of a few states, the sample has some twice.
         found.dedup_by_key(|(_, key, _)| *key);
         for (at, (full_at, key, ts)) in (0..).zip(found.into_iter().take(DROPPED)) {
-            // The last ms is also that of a state which would be full only after it.
-            let is_full = full_at <= now && full_at < MAX_NOW_MS;
+            let is_full = Bucket::may_drop(full_at, now);
             if !is_full && at >= over {
                 break;
             }

@@ -288,3 +288,19 @@ fn the_debug_text_has_no_secret() {
     assert!(store.secret().iter().all(|half| !text.contains(&half.to_string())), "{text}");
     assert!(text.starts_with("FileStore { folder: "), "{text}");
 }
+
+#[test]
+fn a_state_that_could_not_be_read_back_is_an_error_and_is_not_written() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let limit = bucket(&store, 3.0);
+    let unchecked = Call { op: Op::Charge, count: f64::INFINITY, ..Call::at(NOW) };
+    let error = store.decide(&limit, Some(b"ann"), unchecked).expect_err("no state").to_string();
+    assert!(error.ends_with("nothing is written: `value` must be a finite number of tokens; got -Infinity"), "{error}");
+    let member = Member::new(&limit, Some(b"ann"), 1.0, false);
+    let error = store.take_all(&[member], f64::NAN, true).expect_err("no state").to_string();
+    assert!(error.ends_with("`ts` must be a finite number of ms since the Unix epoch; got NaN"), "{error}");
+    assert_eq!(granted(&store, &limit, "ann", 4), 3);
+    drop(store);
+    assert_eq!(folder.open().stats().expect("a sound folder").keys, 1);
+}

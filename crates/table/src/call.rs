@@ -2,7 +2,7 @@
 
 use crate::limit::{Digest, Limit};
 use alloc::vec::Vec;
-use tidegate_core::{Bucket, Decision, InputError, Outcome, State, check_count, check_for, check_now};
+use tidegate_core::{Bucket, Decision, InputError, MAX_NOW_MS, Outcome, State, check_count, check_for, check_now};
 
 /// The operation of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +53,12 @@ impl Call {
         Ok(Call { op, now: check_now(now)?, count, reserve: false })
     }
 
-    /// Takes one token at `now`, ms since the Unix epoch from 0 to 2^52, which only [`new`](Call::new) checks. A fraction is
-    /// floored.
+    /// Takes one token at `now`, ms since the Unix epoch. A fraction is floored, a reading beyond 0 to 2^52 counts as the
+    /// nearest of these, and NaN as 0; [`new`](Call::new) rejects both.
     #[must_use]
     pub fn at(now: f64) -> Call {
-        Call { op: Op::Take, now: check_now(now).unwrap_or(now), count: 1.0, reserve: false }
+        let nearest = if now > 0.0 { MAX_NOW_MS } else { 0.0 };
+        Call { op: Op::Take, now: check_now(now).unwrap_or(nearest), count: 1.0, reserve: false }
     }
 
     #[cfg_attr(not(feature = "small"), inline(always))]

@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use siphasher::sip128::SipHasher13;
-use tidegate_core::{Bucket, Policy, default_start, write_identity};
+use tidegate_core::{Bucket, Policy, default_start};
 
 /// The keyed 128-bit hash of one identity in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +47,13 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Prepares `policy` under `name` for the table with this secret. The name must have passed
-    /// [`is_name`](tidegate_core::is_name).
+    /// Prepares `policy` under `name` for the table with this secret. Limits with different names have different states. A
+    /// name for the other implementations, such as the JavaScript package, also passes [`is_name`](tidegate_core::is_name).
     #[must_use]
     pub fn new(secret: [u64; 2], name: impl AsRef<[u8]>, policy: Policy) -> Limit {
         let name = name.as_ref();
         let table = (secret[0], secret[1]);
-        let keyless = write_identity(name, None, |bytes| Digest::of(table, bytes)).unwrap_or(Digest::NONE);
+        let keyless = Digest::of(table, name);
         Limit {
             name: name.to_vec(),
             policy,

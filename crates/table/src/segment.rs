@@ -8,7 +8,7 @@ use crate::call::{Call, Change, Stored};
 use crate::limit::Digest;
 use crate::packed::Entry;
 use alloc::vec::Vec;
-use tidegate_core::{Bucket, Decision, MAX_NOW_MS};
+use tidegate_core::{Bucket, Decision};
 
 /// The place of a digest, or the place at which to insert it.
 enum Place {
@@ -198,7 +198,6 @@ impl Segment {
     /// Each sample continues after the previous one, so every state is examined in turn. A debtor is evicted only if
     /// no state of the sample is full before it, as in a flood of keys that are full as late.
     pub(crate) fn drop_fullest(&mut self, now: f64) -> Option<bool> {
-        let now = known(now);
         let mut best: Option<(f64, usize)> = None;
         let mut met = 0;
         for _ in 0..self.places.len() {
@@ -211,14 +210,14 @@ impl Segment {
                     best = Some((full_at, self.cursor));
                 }
                 met += 1;
-                if full_at <= now || met == SAMPLE {
+                if Bucket::may_drop(full_at, now) || met == SAMPLE {
                     break;
                 }
             }
             self.cursor += 1;
         }
         let (full_at, place) = best?;
-        let was_full = full_at <= now;
+        let was_full = Bucket::may_drop(full_at, now);
         let ts = self.get(place)?.state().ts();
         self.dropped(if was_full { full_at } else { ts }, now);
         self.remove(place);
@@ -228,8 +227,7 @@ impl Segment {
     /// Rebuilds the array, sized for the states that are not full yet. False without memory for the array, unless the segment
     /// is empty: then the allocation ends the program, since no state can be dropped for it.
     fn rebuild(&mut self, now: f64, room: u32) -> bool {
-        let now = known(now);
-        let is_live = |entry: &Entry| !entry.is_vacant() && entry.full_at() > now;
+        let is_live = |entry: &Entry| !entry.is_vacant() && !Bucket::may_drop(entry.full_at(), now);
         let mut kept = 0;
         let mut fresh_from = f64::NEG_INFINITY;
         for entry in &self.places {
@@ -259,11 +257,6 @@ impl Segment {
         *self = rebuilt;
         true
     }
-}
-
-/// By when a state is known to be full: the last ms of the clock is also that of a state which would be full only after it.
-const fn known(now: f64) -> f64 {
-    now.min(MAX_NOW_MS - 1.0)
 }
 
 /// Whether there is memory besides that of the states: WebAssembly does not recover from an allocation that fails, and the

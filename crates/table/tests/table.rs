@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::HashMap;
-use tidegate_core::{Config, Kind, Policy, State, default_start};
+use tidegate_core::{Config, Kind, MAX_NOW_MS, Policy, State, default_start};
 use tidegate_table::{Call, CorruptDump, Limit, Op, SharedTable, Table, checksum};
 
 const SECRET: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
@@ -295,4 +295,34 @@ fn a_fraction_of_the_clock_adds_no_tokens() {
     let clock = (0..3000).map(|i| 1.7e12 + f64::from(i / 3) + f64::from(1 + i % 3) * 0.25);
     let granted = clock.filter(|now| table.decide(&limit, None, Call::at(*now)).ok).count();
     assert_eq!(granted, 10 + 999);
+}
+
+#[test]
+fn a_clock_reading_out_of_range_counts_as_the_nearest_in_it() {
+    let mut table = Table::new(100, [1, 2]);
+    let limit = Limit::new(table.secret(), "one", bucket(2.0, 1000.0));
+    for (reading, now) in [
+        (f64::NAN, 0.0),
+        (f64::NEG_INFINITY, 0.0),
+        (-1.0, 0.0),
+        (MAX_NOW_MS + 1.0, MAX_NOW_MS),
+        (f64::INFINITY, MAX_NOW_MS),
+    ] {
+        assert_eq!(Call::at(reading).now, now, "{reading}");
+        let key = reading.to_le_bytes();
+        let granted = (0..9).filter(|_| table.decide(&limit, Some(&key), Call::at(reading)).ok).count();
+        assert_eq!(granted, 2, "{reading}");
+    }
+}
+
+#[test]
+fn limits_with_names_of_any_length_have_states_of_their_own() {
+    let mut table = Table::new(100, [1, 2]);
+    for name in ["a", "b"].map(|name| name.repeat(2000)) {
+        let limit = Limit::new(table.secret(), &name, bucket(1.0, 1000.0));
+        for key in [None, Some(&b"key"[..])] {
+            assert!(table.decide(&limit, key, Call::at(0.0)).ok);
+            assert!(!table.decide(&limit, key, Call::at(0.0)).ok);
+        }
+    }
 }

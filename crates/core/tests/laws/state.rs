@@ -2,7 +2,7 @@
 
 use crate::law::{bucket, calls, cases, core_bits, instants, limits, states};
 use proptest::prelude::*;
-use tidegate_core::{MAX_NOW_MS, State};
+use tidegate_core::{Bucket, MAX_NOW_MS, State};
 
 proptest! {
     #![proptest_config(cases(100_000))]
@@ -50,7 +50,7 @@ proptest! {
             prop_assert!(outcome.decision.reason.is_some() || outcome.decision.reset_at == full_at);
             let then = (full_at + (later * limit.period).floor()).min(crate::law::CLOCK_END);
             if bucket.refill(state, then).value() < limit.most() {
-                prop_assert_eq!(full_at, crate::law::CLOCK_END);
+                prop_assert!(!Bucket::may_drop(full_at, then));
                 continue;
             }
             for t in [full_at, then] {
@@ -73,4 +73,14 @@ fn a_full_state_ahead_of_the_clock_is_equal_to_none_from_an_integer_ms_that_a_cl
     let full_at = |ts: f64, now: f64| bucket.full_at(Some(State::from_state(10.0, ts)), now);
     assert_eq!(full_at(5000.25, 5000.0), 5001.0);
     assert_eq!(full_at(MAX_NOW_MS + 1000.0, MAX_NOW_MS - 1000.0), MAX_NOW_MS);
+}
+
+#[test]
+fn a_state_may_be_dropped_from_its_full_at_on_and_not_at_the_last_ms_which_may_be_too_early() {
+    let bucket = bucket(&tidegate_oracle::Limit::bucket(10.0, 1000.0));
+    let drained_at = |now: f64| bucket.full_at(bucket.take(None, now, 10.0, false).write, now);
+    assert_eq!(drained_at(5000.0), 6000.0);
+    assert_eq!([5999.0, 6000.0, MAX_NOW_MS].map(|now| Bucket::may_drop(6000.0, now)), [false, true, true]);
+    assert_eq!([500.0, 1000.0].map(|ms| drained_at(MAX_NOW_MS - ms)), [MAX_NOW_MS; 2]);
+    assert!(!Bucket::may_drop(MAX_NOW_MS, MAX_NOW_MS));
 }
