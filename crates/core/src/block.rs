@@ -23,7 +23,7 @@ impl Bucket {
     /// if one token is denied until then anyway, nothing is written.
     #[must_use]
     pub fn block(&self, state: Option<State>, now: f64, ms: f64) -> Outcome {
-        let known = Bucket::known(state, now);
+        let known = Bucket::unless_broken(state, now);
         let held = self.refill(known, now);
         let from = max(now, held.ts);
         let least = min(self.one, self.capacity);

@@ -48,7 +48,7 @@ pub struct Bound {
     /// Whether `min` itself is out of range.
     pub above_min: bool,
     /// Whether only integers are legal.
-    pub whole: bool,
+    pub integer: bool,
 }
 
 /// 2^40: the most tokens, and the longest period in ms. Small enough that sums and products keep their low bits.
@@ -61,8 +61,8 @@ pub const MAX_NOW_MS: f64 = 4_503_599_627_370_496.0;
 /// request after the key is full again.
 pub const FIRST_REQUEST: f64 = f64::INFINITY;
 
-const fn row(name: &'static str, expects: &'static str, min: f64, max: f64, whole: bool) -> Bound {
-    Bound { name, expects, min, max, above_min: false, whole }
+const fn row(name: &'static str, expects: &'static str, min: f64, max: f64, integer: bool) -> Bound {
+    Bound { name, expects, min, max, above_min: false, integer }
 }
 
 impl Field {
@@ -122,9 +122,9 @@ impl Field {
     #[cfg_attr(not(feature = "small"), inline)]
     #[cfg_attr(feature = "small", inline(never))]
     pub fn check(self, value: f64) -> Result<f64, InputError> {
-        let Bound { min, max, above_min, whole, .. } = self.bound();
+        let Bound { min, max, above_min, integer, .. } = self.bound();
         let below = if above_min { value <= min } else { value < min };
-        if value.is_nan() || below || value > max || (whole && floor(value) != value) {
+        if value.is_nan() || below || value > max || (integer && floor(value) != value) {
             return Err(InputError { field: self, value });
         }
         Ok(value + 0.0)
@@ -175,7 +175,7 @@ mod tests {
                 let from = if b.above_min { format!("above {}", b.min) } else { format!("from {}", b.min) };
                 assert!(b.expects.contains(&from), "{}", b.expects);
             }
-            assert_eq!(b.expects.contains("an integer"), b.whole);
+            assert_eq!(b.expects.contains("an integer"), b.integer);
         }
     }
 
@@ -191,7 +191,7 @@ mod tests {
             if b.max < f64::MAX {
                 assert!(field.check(b.max.next_up()).is_err());
                 assert!(field.check(b.min.next_down()).is_err());
-                assert_eq!(field.check(b.max - 0.5).is_ok(), !b.whole, "{}", b.name);
+                assert_eq!(field.check(b.max - 0.5).is_ok(), !b.integer, "{}", b.name);
             }
         }
         let negative = check_count(-1.0).unwrap_err().to_string();

@@ -41,7 +41,7 @@ impl Bucket {
 
     /// `state`, or `None` if it came from a broken clock.
     #[inline]
-    pub(crate) fn known(state: Option<State>, now: f64) -> Option<State> {
+    pub(crate) fn unless_broken(state: Option<State>, now: f64) -> Option<State> {
         state.filter(|s| !Bucket::is_broken(*s, now))
     }
 
@@ -60,7 +60,7 @@ impl Bucket {
     #[must_use]
     #[inline]
     pub fn refill(&self, state: Option<State>, now: f64) -> State {
-        match (self.kind, Bucket::known(state, now)) {
+        match (self.kind, Bucket::unless_broken(state, now)) {
             (Kind::TokenBucket, None) => State { value: self.capacity, ts: now },
             (Kind::TokenBucket, Some(s)) => token_bucket::refill(self, s, now),
             (Kind::FixedWindow, None) => State { value: self.capacity, ts: fixed_window::start_of(self, now) },
@@ -121,7 +121,7 @@ impl Bucket {
     #[must_use]
     #[inline]
     pub fn full_at(&self, state: Option<State>, now: f64) -> f64 {
-        let Some(known) = Bucket::known(state, now) else { return now };
+        let Some(known) = Bucket::unless_broken(state, now) else { return now };
         if self.refill(Some(known), now).value >= self.capacity {
             return Bucket::caught_up(known, now);
         }

@@ -1,7 +1,7 @@
 //! The only error of the algebra: a number that is out of range.
 
 use crate::bounds::Field;
-use crate::number::Shown;
+use crate::number::JsNumber;
 use core::fmt;
 
 /// A number out of its range. Its text names the field, the rule and the value:
@@ -30,7 +30,7 @@ impl PartialEq for InputError {
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bound = self.field.bound();
-        write!(f, "`{}` must be {}; got {}", bound.name, bound.expects, Shown(self.value))
+        write!(f, "`{}` must be {}; got {}", bound.name, bound.expects, JsNumber(self.value))
     }
 }
 

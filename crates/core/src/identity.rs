@@ -26,11 +26,11 @@ pub fn is_name(name: &str) -> bool {
 /// Calls `read` with the identity's bytes, and returns its result; `None` if name or key are too long.
 ///
 /// ```
-/// use tidegate_core::write_identity;
-/// let text = write_identity("chat", Some(b"user:1"), |bytes| bytes.to_vec());
+/// use tidegate_core::with_identity;
+/// let text = with_identity("chat", Some(b"user:1"), |bytes| bytes.to_vec());
 /// assert_eq!(text.as_deref(), Some(b"chat:user:1".as_slice()));
 /// ```
-pub fn write_identity<R>(name: impl AsRef<[u8]>, key: Option<&[u8]>, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+pub fn with_identity<R>(name: impl AsRef<[u8]>, key: Option<&[u8]>, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
     let mut bytes = [0; MAX_IDENTITY_BYTES];
     let mut length = 0;
     let mut push = |part: &[u8]| {
@@ -49,11 +49,11 @@ pub fn write_identity<R>(name: impl AsRef<[u8]>, key: Option<&[u8]>, read: impl 
 
 /// The window grid of a key whose policy has no `start`: `xxh3_64(identity) mod period`, ms. So the windows of
 /// different keys do not all begin at the same time, and a key keeps its grid when its state is dropped. 0 if
-/// [`write_identity`] returns `None`, because the name or the key is too long.
+/// [`with_identity`] returns `None`, because the name or the key is too long.
 #[must_use]
 #[inline(never)]
 pub fn default_start(name: impl AsRef<[u8]>, key: Option<&[u8]>, period: f64) -> f64 {
-    let hash = write_identity(name, key, xxh3_64).unwrap_or(0);
+    let hash = with_identity(name, key, xxh3_64).unwrap_or(0);
     // Exact: a period is an integer up to 2^40.
     hash.checked_rem(period as u64).unwrap_or(0) as f64
 }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn an_identity_is_the_name_then_the_key() {
-        let text = |key| write_identity("chat", key, <[u8]>::to_vec).unwrap();
+        let text = |key| with_identity("chat", key, <[u8]>::to_vec).unwrap();
         assert_eq!(text(None), b"chat");
         assert_eq!(text(Some(b"")), b"chat:");
         assert_eq!(text(Some(b"user:1")), b"chat:user:1");
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_longest_identity_fits_and_a_longer_key_does_not() {
-        let length = |key| write_identity("x".repeat(64), Some(&[b'k'; 2000][..key]), |bytes| bytes.len());
+        let length = |key| with_identity("x".repeat(64), Some(&[b'k'; 2000][..key]), |bytes| bytes.len());
         assert_eq!(length(MAX_KEY_BYTES), Some(MAX_IDENTITY_BYTES));
         assert_eq!(length(MAX_KEY_BYTES + 1), None);
     }

@@ -44,9 +44,9 @@ pub(crate) fn max(a: f64, b: f64) -> f64 {
 
 /// Formats a double as JavaScript does, so that an error has the same text on every host. `core::fmt` already writes
 /// the shortest digits; only the exponent differs.
-pub struct Shown(pub f64);
+pub struct JsNumber(pub f64);
 
-impl fmt::Display for Shown {
+impl fmt::Display for JsNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let x = self.0;
         let size = x.abs();
@@ -101,7 +101,7 @@ mod tests {
             (1e-7, "1e-7"),
             (9007199254740993.0, "9007199254740992"),
         ] {
-            assert_eq!(Shown(x).to_string(), text);
+            assert_eq!(JsNumber(x).to_string(), text);
         }
     }
 

@@ -27,7 +27,7 @@ impl<'a> Pool<'a> {
     /// [`Policy::bucket`].
     pub fn new(policy: &Policy, start: f64, states: &'a mut [Option<State>], now: f64) -> Pool<'a> {
         for state in states.iter_mut() {
-            *state = Bucket::known(*state, now);
+            *state = Bucket::unless_broken(*state, now);
         }
         Pool {
             whole: policy.bucket(start),
@@ -67,28 +67,27 @@ impl<'a> Pool<'a> {
         State { value: self.whole.capacity - self.missing(self.now), ts }
     }
 
-    /// Takes `count` tokens, 0 to 2^40, from the pool. If that is granted and `count` is above 0, `states` has the
-    /// states to write; otherwise it is unchanged.
-    pub fn take(&mut self, count: f64, reserve: bool) -> Decision {
+    /// Takes `count` tokens, 0 to 2^40, from the pool. Returns the decision, and whether there are states to write; otherwise
+    /// they are unchanged.
+    pub fn take(&mut self, count: f64, reserve: bool) -> (Decision, bool) {
         let floor = self.whole.floor(reserve);
         if self.whole.exceeds_capacity(count, reserve) {
-            return Decision::never(self.now);
+            return (Decision::never(self.now), false);
         }
         let value = self.state().value - count;
         if value < floor {
-            let retry_at = self.least_time(count, floor);
-            return self.decision(false, retry_at, if retry_at.is_none() { Some(Reason::ExceedsClock) } else { None });
+            return (self.denial(self.least_time(count, floor)), false);
         }
         let spread = if count > 0.0 { Some(self.even(self.missing(self.now) + count)) } else { None };
         // From the new states: a full shard that lent tokens to the others refills again.
         let retry_at = if value >= 0.0 { None } else { self.least_time_of(spread, value, 0.0, 0.0) };
         if value < 0.0 && retry_at.is_none() {
-            return self.decision(false, None, Some(Reason::ExceedsClock));
+            return (self.denial(None), false);
         }
         if let Some(value) = spread {
             self.spread(value);
         }
-        self.decision(true, retry_at, None)
+        (self.decision(true, retry_at, None), spread.is_some())
     }
 
     /// Gives `count` unused tokens back, spread evenly. Returns the decision, and whether there are states to write.
@@ -116,6 +115,10 @@ impl<'a> Pool<'a> {
         }
         let retry_at = self.least_time(min(self.whole.one, self.whole.capacity), 0.0);
         Decision { reserved: false, ..self.decision(true, retry_at, None) }
+    }
+
+    fn denial(&self, retry_at: Option<f64>) -> Decision {
+        self.decision(false, retry_at, if retry_at.is_none() { Some(Reason::ExceedsClock) } else { None })
     }
 
     fn settled(&self) -> Decision {

@@ -25,7 +25,7 @@ impl State {
     /// A state from the numbers of an existing state, unchecked. For other numbers, use [`State::new`].
     #[must_use]
     #[inline]
-    pub const fn from_state(value: f64, ts: f64) -> State {
+    pub const fn new_unchecked(value: f64, ts: f64) -> State {
         State { value, ts }
     }
 

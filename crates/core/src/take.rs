@@ -53,7 +53,12 @@ impl Bucket {
     pub fn give(&self, state: Option<State>, now: f64, count: f64) -> Outcome {
         let refilled = self.refill(state, now);
         let value = min(refilled.value + count, self.capacity);
-        self.settle(state, State { value, ts: refilled.ts }, now, count > 0.0 && Bucket::known(state, now).is_some())
+        self.settle(
+            state,
+            State { value, ts: refilled.ts },
+            now,
+            count > 0.0 && Bucket::unless_broken(state, now).is_some(),
+        )
     }
 
     /// Takes `count` tokens that are already spent: it always succeeds, may go below any floor, and `retry_at` is when
@@ -73,7 +78,7 @@ impl Bucket {
     #[inline]
     fn later(&self, state: Option<State>, now: f64, count: f64, floor: f64) -> Option<f64> {
         // A fresh key is full, and a count that a full key cannot grant exceeds the capacity. So there is a state here.
-        self.least_time(Bucket::known(state, now)?, now, count, floor)
+        self.least_time(Bucket::unless_broken(state, now)?, now, count, floor)
     }
 
     #[inline]
@@ -101,7 +106,7 @@ impl Bucket {
         reserved: bool,
     ) -> Decision {
         let reset_at = if after.value >= self.capacity {
-            Bucket::known(kept, now).map_or(now, |kept| Bucket::caught_up(kept, now))
+            Bucket::unless_broken(kept, now).map_or(now, |kept| Bucket::caught_up(kept, now))
         } else {
             // `kept` is `after`, or the state that `after` was refilled from.
             kept.and_then(|kept| self.least_time(kept, now, 0.0, self.capacity)).unwrap_or(MAX_NOW_MS)

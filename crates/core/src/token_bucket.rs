@@ -2,7 +2,7 @@
 
 use crate::bounds::MAX_NOW_MS;
 use crate::bucket::Bucket;
-use crate::number::{floor as whole, max, min};
+use crate::number::{self, max, min};
 use crate::search::least;
 use crate::state::State;
 
@@ -26,7 +26,7 @@ pub(crate) fn refill(bucket: &Bucket, state: State, now: f64) -> State {
 #[cfg_attr(feature = "small", inline(never))]
 pub(crate) fn least_time(bucket: &Bucket, state: State, now: f64, count: f64, floor: f64) -> Option<f64> {
     // The value is constant up to `ts`, so what does not hold at `now` does not hold at `ts` either.
-    least(whole(max(state.ts, now)), MAX_NOW_MS, estimate(bucket, state, count, floor), |t| {
+    least(number::floor(max(state.ts, now)), MAX_NOW_MS, estimate(bucket, state, count, floor), |t| {
         value_at(bucket, state, t) - count >= floor
     })
 }

@@ -2,10 +2,10 @@
 //! are chosen so that every value is exact in halves and quarters of a token. So a model in integers is exact, and the
 //! core must equal it to the bit. Laws 1, 2, 3 and 6 are checked at each step.
 
-mod whole;
+mod integer_model;
 
+use integer_model::{Answer, Limit, Numbers};
 use tidegate_core::{Bucket, Config, FIRST_REQUEST, Kind, Outcome, Policy, State};
-use whole::{Answer, Limit, Numbers};
 
 const NOW: i64 = 1_000_000;
 

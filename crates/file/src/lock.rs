@@ -33,9 +33,9 @@ pub(crate) fn file(folder: &Path, name: &str) -> Result<File, FileError> {
         .map_err(|error| FileError::io(folder, &format!("{name} cannot be opened"), &error))
 }
 
-/// Whether the lock was taken; false if another process holds it.
-pub(crate) fn tried(folder: &Path, tried: Result<(), TryLockError>) -> Result<bool, FileError> {
-    match tried {
+/// Locks the file exclusively. False if another process holds the lock.
+pub(crate) fn try_lock(folder: &Path, file: &File) -> Result<bool, FileError> {
+    match file.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) => Err(FileError::io(folder, "its lock cannot be taken", &error)),

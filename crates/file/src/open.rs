@@ -3,7 +3,7 @@
 use crate::disk;
 use crate::error::FileError;
 use crate::fork;
-use crate::lock::{self, OWNER, is_removed, tried};
+use crate::lock::{self, OWNER, is_removed, try_lock};
 use crate::options::{self, DEFAULT_MAX_KEYS, DEFAULT_SYNC, Options, Settings, SyncMode, map_size};
 use crate::private;
 use crate::row;
@@ -66,7 +66,7 @@ fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
     private::tighten(folder)?;
     let gate = lock::file(folder, "gate.lock")?;
     let deadline = Instant::now() + PATIENCE;
-    while !tried(folder, gate.try_lock())? {
+    while !try_lock(folder, &gate)? {
         if Instant::now() > deadline {
             let what = "another process has been opening it for 30 s; end that process, or look at what it waits for";
             return Err(FileError::new(folder, what));
@@ -74,7 +74,7 @@ fn open_folder(folder: &Path, wanted: Options) -> Result<Opened, FileError> {
         sleep(Duration::from_millis(1));
     }
     let owner = lock::file(folder, OWNER)?;
-    let alone = tried(folder, owner.try_lock())?;
+    let alone = try_lock(folder, &owner)?;
     let (env, rows, settings) = if alone { first(folder, wanted)? } else { join(folder, wanted)? };
     if alone {
         owner.unlock().map_err(|error| FileError::io(folder, "its lock cannot be shared", &error))?;

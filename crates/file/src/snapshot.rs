@@ -5,7 +5,7 @@
 //! killed process loses nothing, since the system has its writes.
 
 use crate::error::FileError;
-use crate::lock::{is_removed, tried};
+use crate::lock::{is_removed, try_lock};
 use crate::options::{DEFAULT_SYNC, SyncMode};
 use crate::private;
 use heed::{CompactionOption, Env, WithoutTls};
@@ -28,9 +28,9 @@ fn snapshot(folder: &Path) -> PathBuf {
     folder.join(SNAPSHOT)
 }
 
-/// Identity of this run (boot) of the system. Empty if the system reports none: then a power cut is not detected,
+/// Identity of this run of the system, from boot to shutdown. Empty if the system reports none: then a power cut is not detected,
 /// and the data file is used if its pages are sound.
-fn run() -> String {
+fn boot_id() -> String {
     #[cfg(target_os = "linux")]
     return fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default();
     #[cfg(target_os = "macos")]
@@ -76,7 +76,7 @@ where
 /// Stores in the folder which run of the system writes from now on, and how it syncs. A note that is right stays, so that a
 /// process can open the folder again on a full disk.
 pub(crate) fn note(folder: &Path, sync: SyncMode) -> Result<(), FileError> {
-    let text = format!("{}\n{sync}\n", run());
+    let text = format!("{}\n{sync}\n", boot_id());
     let noted = if fs::read_to_string(folder.join("run")).is_ok_and(|noted| noted == text) {
         // A process that was killed may have left it unsynced.
         sync_folder(folder)
@@ -96,7 +96,7 @@ pub(crate) fn noted_sync(folder: &Path) -> SyncMode {
 fn doubtful(folder: &Path) -> bool {
     let noted = fs::read_to_string(folder.join("run")).unwrap_or_default();
     let then = noted.lines().next().unwrap_or_default();
-    let now = run();
+    let now = boot_id();
     noted_sync(folder) != SyncMode::Always && !now.is_empty() && then != now
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn make(folder: &Path, env: &Env<WithoutTls>, ms: u32) -> Result<bool
     let fail = |error: io::Error| FileError::io(folder, "a snapshot cannot be written", &error);
     let turn = private::open(&folder.join("snapshot.lock")).map_err(fail)?;
     let mut waits = 0..ms;
-    while !tried(folder, turn.try_lock())? {
+    while !try_lock(folder, &turn)? {
         if waits.next().is_none() {
             return Ok(false);
         }
@@ -257,6 +257,6 @@ mod tests {
     #[test]
     fn the_run_of_the_system_is_its_boot_id() {
         let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("an id");
-        assert_eq!(run(), id.trim());
+        assert_eq!(boot_id(), id.trim());
     }
 }

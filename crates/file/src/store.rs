@@ -106,7 +106,7 @@ impl FileStore {
         }
     }
 
-    fn alive(&self) -> Result<(), FileError> {
+    fn refuse_fork(&self) -> Result<(), FileError> {
         if !forked() {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl FileStore {
 
     /// Retries while pages or reader slots are held by other processes, or by processes that were killed.
     fn patiently<T>(&self, run: impl Fn() -> Result<T, Fault>) -> Result<T, FileError> {
-        self.alive()?;
+        self.refuse_fork()?;
         let mut since = None;
         loop {
             match run() {

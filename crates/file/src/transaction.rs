@@ -56,9 +56,9 @@ impl States for Reading<'_> {
     }
 }
 
-/// States examined for one to drop if there is no room; if there is room, for full ones.
+/// States examined for the fullest if there is no room; if there is room, for full ones.
 const SAMPLE: usize = 64;
-const PASSED: usize = 8;
+const SAMPLE_WITH_ROOM: usize = 8;
 /// Most states that one call drops.
 const DROPPED: usize = 4;
 
@@ -102,7 +102,7 @@ impl Writing<'_> {
     /// many, the fullest first. Keys are hashes under a secret, so no caller can choose which state is dropped.
     fn make_room(&mut self, key: &Key, now: f64) -> Result<(), Fault> {
         let over = self.rows.len(&self.txn)?.saturating_sub(self.max_keys + OWN_ROWS - 1);
-        let sample = if over > 0 { SAMPLE } else { PASSED };
+        let sample = if over > 0 { SAMPLE } else { SAMPLE_WITH_ROOM };
         // The time at which each is full, its key and its `ts`.
         let mut found: Vec<(f64, Key, f64)> = Vec::with_capacity(sample);
         let after = self.rows.range(&self.txn, &(Excluded(key.as_slice()), Unbounded))?;

@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Checks everything below a page, and calls `check` with each key and value, in order.
-    fn tree(&mut self, number: u64, depth: u16, check: Check<'_, 'a>) -> Verified {
+    fn subtree(&mut self, number: u64, depth: u16, check: Check<'_, 'a>) -> Verified {
         self.take(number, 1)?;
         let page = self.page(number, 1)?;
         let wrong = |what: &str| format!("page {number} {what}");
@@ -200,7 +200,7 @@ impl<'a> Walk<'a> {
                     return Err(wrong("is out of order"));
                 }
                 self.least = if i > 0 { Some(key) } else { self.least };
-                self.tree(node.child(), depth - 1, check)?;
+                self.subtree(node.child(), depth - 1, check)?;
                 continue;
             }
             let value = self.value(page, &node, wrong)?;
@@ -219,13 +219,14 @@ impl<'a> Walk<'a> {
         if end == Some(page.len()) { Ok(()) } else { Err(wrong("has nodes that overlap, or gaps")) }
     }
 
-    fn whole(&mut self, tree: &Tree, less: Less, check: Check<'_, 'a>) -> Verified {
+    /// Checks a tree as [`Walk::subtree`] does, and that it has as many entries as its meta page states.
+    fn tree(&mut self, tree: &Tree, less: Less, check: Check<'_, 'a>) -> Verified {
         (self.entries, self.less, self.before, self.least) = (0, less, None, None);
         if tree.root != u64::MAX {
             if tree.depth == 0 || tree.depth > DEEPEST {
                 return Err("a tree of impossible depth".into());
             }
-            self.tree(tree.root, tree.depth, check)?;
+            self.subtree(tree.root, tree.depth, check)?;
         }
         if self.entries == tree.entries {
             Ok(())
@@ -288,14 +289,14 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), String> {
         before: None,
         least: None,
     };
-    walk.whole(&meta.main, less, &mut |_, key, value| {
+    walk.tree(&meta.main, less, &mut |_, key, value| {
         let sound =
             if key.len() == row::KEY { row::read(key, value).is_some() } else { row::opened(key, value).is_some() };
         if sound { Ok(()) } else { Err("has a row that is not what was written".into()) }
     })?;
     // Free pages must not be in use. A list of pages begins with its length.
     walk.key = Some(8);
-    walk.whole(&meta.free, before_as_number, &mut |walk, key, value| {
+    walk.tree(&meta.free, before_as_number, &mut |walk, key, value| {
         let count = u64_at(value, 0)?;
         if value.len() as u64 != count.saturating_mul(8).saturating_add(8) {
             return Err("has a list of another length".into());

@@ -4,7 +4,7 @@
 /// The number as JavaScript writes it.
 #[cfg(not(all(feature = "js", target_family = "wasm")))]
 pub(crate) fn shown(number: f64) -> String {
-    tidegate_core::Shown(number).to_string()
+    tidegate_core::JsNumber(number).to_string()
 }
 
 /// The number of a string of digits, with or without a point.

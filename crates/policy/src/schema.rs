@@ -34,7 +34,7 @@ fn about(name: &str) -> &'static str {
 
 fn number(field: Field, name: &str) -> Value {
     let bound = field.bound();
-    let kind = if bound.whole { "integer" } else { "number" };
+    let kind = if bound.integer { "integer" } else { "number" };
     let least = if bound.above_min { "exclusiveMinimum" } else { "minimum" };
     let mut number = json!({ "type": kind, least: bound.min, "maximum": bound.max });
     if TIMES.contains(&field) {

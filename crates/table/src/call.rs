@@ -19,8 +19,8 @@ pub enum Op {
     Block,
 }
 
-/// One call. Its fields are not checked again, and a count below 0 would add tokens: for numbers from outside, use
-/// [`Call::new`].
+/// One call. Its fields are not checked again: a count below 0 would add tokens, and NaN would be granted. For numbers from
+/// outside, use [`Call::new`].
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The operation.

@@ -26,8 +26,8 @@ impl Digest {
 
     // Not inlined: it is the largest function here, and the call costs less than the hash.
     #[inline(never)]
-    fn of(keys: (u64, u64), bytes: &[u8]) -> Digest {
-        let (low, high) = SipHasher13::new_with_keys(keys.0, keys.1).hash(bytes).as_u64();
+    fn of(secret: [u64; 2], bytes: &[u8]) -> Digest {
+        let (low, high) = SipHasher13::new_with_keys(secret[0], secret[1]).hash(bytes).as_u64();
         Digest { low, high }
     }
 }
@@ -40,9 +40,9 @@ impl Digest {
 pub struct Limit {
     name: Vec<u8>,
     policy: Policy,
-    bucket: Bucket,
-    derives_start: bool,
-    keys: (u64, u64),
+    /// The bucket of all keys; `None` if each key has a start of its own.
+    common: Option<Bucket>,
+    /// The hash of the name: the digest without a key, and the secret of the hash of keys.
     keyless: Digest,
 }
 
@@ -52,16 +52,8 @@ impl Limit {
     #[must_use]
     pub fn new(secret: [u64; 2], name: impl AsRef<[u8]>, policy: Policy) -> Limit {
         let name = name.as_ref();
-        let table = (secret[0], secret[1]);
-        let keyless = Digest::of(table, name);
-        Limit {
-            name: name.to_vec(),
-            policy,
-            bucket: policy.bucket(0.0),
-            derives_start: policy.start_is_derived(),
-            keys: (keyless.low, keyless.high),
-            keyless,
-        }
+        let common = if policy.start_is_derived() { None } else { Some(policy.bucket(0.0)) };
+        Limit { name: name.to_vec(), policy, common, keyless: Digest::of(secret, name) }
     }
 
     /// The name, one byte per character.
@@ -81,7 +73,7 @@ impl Limit {
     #[inline]
     pub fn digest(&self, key: Option<&[u8]>) -> Digest {
         match key {
-            Some(key) => Digest::of(self.keys, key),
+            Some(key) => Digest::of([self.keyless.low, self.keyless.high], key),
             None => self.keyless,
         }
     }
@@ -89,20 +81,23 @@ impl Limit {
     /// Start of the key's window grid, ms; 0 if the policy needs none from the key.
     #[must_use]
     pub fn start(&self, key: Option<&[u8]>) -> f64 {
-        if self.derives_start { default_start(&self.name, key, self.policy.period()) } else { 0.0 }
+        if self.common.is_some() { 0.0 } else { default_start(&self.name, key, self.policy.period()) }
     }
 
     /// The bucket, if it does not depend on the key.
     #[inline]
     pub(crate) fn common_bucket(&self) -> Option<&Bucket> {
-        if self.derives_start { None } else { Some(&self.bucket) }
+        self.common.as_ref()
     }
 
     /// The bucket for `key`.
     #[must_use]
     #[inline(never)]
     pub fn bucket(&self, key: Option<&[u8]>) -> Bucket {
-        if self.derives_start { self.policy.bucket(self.start(key)) } else { self.bucket }
+        match self.common {
+            Some(bucket) => bucket,
+            None => self.policy.bucket(self.start(key)),
+        }
     }
 }
 

@@ -64,7 +64,7 @@ impl Entry {
 
     #[inline]
     pub(crate) fn state(&self) -> State {
-        State::from_state(self.value, self.ts())
+        State::new_unchecked(self.value, self.ts())
     }
 
     /// Whether a table could have written it.

@@ -239,7 +239,7 @@ impl Segment {
         let span = ((kept + 1) * room / ROOM.1).max(6);
         let length = span as usize + span as usize / 32 + 10;
         let mut places = Vec::new();
-        let reserved = places.try_reserve_exact(length).is_ok() && is_spare();
+        let reserved = places.try_reserve_exact(length).is_ok() && has_spare_memory();
         if !reserved && self.used > 0 {
             return false;
         }
@@ -262,7 +262,7 @@ impl Segment {
 /// Whether there is memory besides that of the states: WebAssembly does not recover from an allocation that fails, and the
 /// other calls of the module allocate too. `small` has no room for this.
 #[cfg(all(target_arch = "wasm32", not(feature = "small")))]
-fn is_spare() -> bool {
+fn has_spare_memory() -> bool {
     let mut spare: Vec<u8> = Vec::new();
     let reserved = spare.try_reserve_exact(SPARE).is_ok();
     // Otherwise the compiler leaves the allocation out, as one that is not used.
@@ -275,7 +275,7 @@ fn is_spare() -> bool {
 const SPARE: usize = 1 << 20;
 
 #[cfg(not(all(target_arch = "wasm32", not(feature = "small"))))]
-const fn is_spare() -> bool {
+const fn has_spare_memory() -> bool {
     true
 }
 

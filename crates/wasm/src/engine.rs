@@ -81,14 +81,14 @@ pub(crate) fn with_key<R>(key: &KeyBytes, length: u32, read: impl FnOnce(Option<
 #[wasm_bindgen]
 #[must_use]
 pub fn key_at() -> usize {
-    with(|engine| engine.key.0.as_ptr() as usize)
+    with(|engine| engine.key.0.as_mut_ptr() as usize)
 }
 
 /// The address of the eight doubles: the host writes a policy there, and a call leaves its decision.
 #[wasm_bindgen]
 #[must_use]
 pub fn numbers_at() -> usize {
-    with(|engine| engine.numbers.as_ptr() as usize)
+    with(|engine| engine.numbers.as_mut_ptr() as usize)
 }
 
 /// Creates a limit for a table ([`NO_TABLE`]: for none). Its name is the first `length` bytes at [`key_at`], its policy

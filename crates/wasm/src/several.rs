@@ -56,7 +56,7 @@ pub fn all_commit(table: u32, now: f64, takes: u32) -> u32 {
 pub fn pool_at(states: u32) -> usize {
     with(|engine| {
         engine.pool.resize((states as usize).max(engine.pool.len()), [f64::NAN; 2]);
-        engine.pool.as_ptr() as usize
+        engine.pool.as_mut_ptr() as usize
     })
 }
 
@@ -73,11 +73,8 @@ pub fn pool_decide(kind: u32, states: u32, now: f64, count: f64, flags: u32) -> 
         }
         let mut pool = Pool::new(&policy, 0.0, &mut shards, call.now);
         let (decision, writes) = match call.op {
-            Op::Take => {
-                let decision = pool.take(call.count, call.reserve);
-                (decision, decision.ok && call.count > 0.0)
-            }
-            Op::Check => (pool.take(call.count, call.reserve), false),
+            Op::Take => pool.take(call.count, call.reserve),
+            Op::Check => (pool.take(call.count, call.reserve).0, false),
             Op::Give => pool.give(call.count),
             Op::Charge => pool.charge(call.count),
             Op::Block => (pool.block(call.count), true),

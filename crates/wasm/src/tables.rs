@@ -23,7 +23,7 @@ pub fn table_new(max_keys: u32) -> u32 {
 pub fn room(bytes: u32) -> usize {
     with(|engine| {
         engine.bytes = alloc::vec![0; bytes as usize];
-        engine.bytes.as_ptr() as usize
+        engine.bytes.as_mut_ptr() as usize
     })
 }
 

@@ -1,5 +1,5 @@
 use crate::draw::Draw;
-use tidegate_core::{MAX_KEY_BYTES, default_start, is_name, write_identity};
+use tidegate_core::{MAX_KEY_BYTES, default_start, is_name, with_identity};
 use tidegate_oracle::key::{self, bytes};
 
 /// An identity reads back as the name and key that it was made of, so no two of them are equal; keys
@@ -22,7 +22,7 @@ pub fn identity(data: &[u8]) {
         assert!((0.0..period).contains(&start) && start.floor() == start);
     }
     let long = vec![b'k'; usize::from(draw.below(3000))];
-    assert_eq!(long.len() <= MAX_KEY_BYTES, write_identity("x".repeat(64), Some(&long), |_| ()).is_some());
+    assert_eq!(long.len() <= MAX_KEY_BYTES, with_identity("x".repeat(64), Some(&long), |_| ()).is_some());
 }
 
 #[derive(Debug, PartialEq)]
@@ -41,7 +41,7 @@ impl Parts {
     }
 
     fn identity(&self) -> Vec<u8> {
-        write_identity(&self.name, self.key_bytes().as_deref(), <[u8]>::to_vec).expect("it fits")
+        with_identity(&self.name, self.key_bytes().as_deref(), <[u8]>::to_vec).expect("it fits")
     }
 }
 

@@ -105,7 +105,7 @@ proptest! {
         let shard = policy.shard_bucket(0.0);
         for t in [now, (now + ms * part).floor(), until - 1.0] {
             if t < until && one(&limit) > 0.0 {
-                let pooled = Pool::new(&policy, 0.0, &mut states.clone(), t).take(one(&limit), false);
+                let pooled = Pool::new(&policy, 0.0, &mut states.clone(), t).take(one(&limit), false).0;
                 prop_assert!(!pooled.ok, "the shards together grant at {}, {} ms before the end", t, until - t);
                 prop_assert!(states.iter().all(|state| !shard.check(*state, t, one(&limit), false).ok));
             }

@@ -91,7 +91,7 @@ proptest! {
     ) {
         let policy = policy(&limit.shards(states.len() as f64));
         let mut pool = Pool::new(&policy, 0.0, &mut states, now);
-        for decision in [pool.take(count, reserve), pool.give(count).0, pool.charge(count).0, pool.block(length)] {
+        for decision in [pool.take(count, reserve).0, pool.give(count).0, pool.charge(count).0, pool.block(length)] {
             finite("pool", &Outcome { decision, write: None }, now)?;
         }
         prop_assert!(states.iter().flatten().all(|s| s.value().is_finite() && s.ts().is_finite()));

@@ -21,10 +21,10 @@ proptest! {
         let leased = (held * whole).floor() * unit;
         let now = 1e12;
         let full = bucket.refill(None, now);
-        let kept = State::from_state(whole * unit - leased, full.ts());
+        let kept = State::new_unchecked(whole * unit - leased, full.ts());
         let at = now + f64::from(wait).min(limit.period / 4096.0).floor();
         let count = f64::from(count) * unit;
-        let one = bucket.take(Some(State::from_state(whole * unit, full.ts())), at, count, false).decision;
+        let one = bucket.take(Some(State::new_unchecked(whole * unit, full.ts())), at, count, false).decision;
         if bucket.refill(Some(kept), at).value() + leased >= bucket.capacity() {
             return Ok(()); // the whole state would be capped at the capacity
         }
@@ -51,7 +51,7 @@ proptest! {
 fn a_denials_retry_at_is_when_lease_and_store_together_suffice() {
     let limit = tidegate_oracle::Limit::bucket(10.0, 1000.0);
     let bucket = policy(&limit).bucket(0.0);
-    let lease = Lease { kept: State::from_state(0.5, 1e12), leased: 1.0 };
+    let lease = Lease { kept: State::new_unchecked(0.5, 1e12), leased: 1.0 };
     let Spending::Denied(denied) = lease.spend(&bucket, 1e12, 4.0) else { panic!("not enough") };
     assert_eq!((denied.value, denied.retry_at), (1.5, Some(1e12 + 250.0)));
     assert!(matches!(lease.spend(&bucket, 1e12 + 249.0, 4.0), Spending::Denied(_)));
@@ -62,15 +62,15 @@ fn a_denials_retry_at_is_when_lease_and_store_together_suffice() {
 #[test]
 fn a_lease_grants_neither_more_than_the_capacity_nor_the_tokens_of_a_debt() {
     let bucket = policy(&tidegate_oracle::Limit::bucket(10.0, 1000.0)).bucket(0.0);
-    let rich = Lease { kept: State::from_state(10.0, 1e12), leased: 50.0 };
+    let rich = Lease { kept: State::new_unchecked(10.0, 1e12), leased: 50.0 };
     let Spending::Denied(never) = rich.spend(&bucket, 1e12, 11.0) else { panic!("more than the capacity") };
     assert_eq!(never.retry_at, None);
     let Spending::Granted(granted, left) = rich.spend(&bucket, 1e12, 10.0) else { panic!("it is leased") };
     assert_eq!((granted.value, left), (10.0, 40.0));
-    let owing = Lease { kept: State::from_state(-3.0, 1e12), leased: 4.0 };
+    let owing = Lease { kept: State::new_unchecked(-3.0, 1e12), leased: 4.0 };
     assert!(matches!(owing.spend(&bucket, 1e12, 2.0), Spending::Denied(_)));
     assert!(matches!(owing.spend(&bucket, 1e12, 1.0), Spending::Granted(..)));
     // A state of a broken clock is for the store to repair, so the store decides.
-    let poisoned = Lease { kept: State::from_state(0.0, 1e12 + 4e6), leased: 0.0 };
+    let poisoned = Lease { kept: State::new_unchecked(0.0, 1e12 + 4e6), leased: 0.0 };
     assert!(matches!(poisoned.spend(&bucket, 1e12, 1.0), Spending::Undecided(_)));
 }

@@ -37,7 +37,7 @@ fn exact(
     } else if let Some(at) = d.retry_at {
         // Of the state that the decision returns: a count of 0 writes nothing, and from the state that stays the same instant
         // can be a millisecond off by rounding.
-        let after = Some(State::from_state(d.value, d.ts));
+        let after = Some(State::new_unchecked(d.value, d.ts));
         prop_assert!(d.reserved && reserve && at > now && (outcome.write.is_none() || outcome.write == after));
         prop_assert!(bucket.refill(after, at).value() >= 0.0);
         prop_assert!(bucket.refill(after, at - 1.0).value() < 0.0);
@@ -60,7 +60,7 @@ fn a_check_of_0_tokens_reports_when_the_debt_of_its_state_ends() {
         max_reserved: Some(2.6384262342501072),
         ..tidegate_oracle::Limit::bucket(0.06104758189451569, 3_559_149_512.0)
     };
-    let state = Some(State::from_state(-1.8832630071864394, -1_158_522_821.0));
+    let state = Some(State::new_unchecked(-1.8832630071864394, -1_158_522_821.0));
     exact(&bucket(&limit), state, 0.0, 0.0, true, 0.5).unwrap();
 }
 

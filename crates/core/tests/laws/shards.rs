@@ -2,7 +2,7 @@
 
 use crate::law::{calls, cases, instants, limits, policy};
 use proptest::prelude::*;
-use tidegate_core::{Bucket, Decision, Policy, Pool, State};
+use tidegate_core::{Bucket, Decision, Pool, State};
 use tidegate_oracle::exact::{Exact, rational};
 use tidegate_oracle::exact_pool::ExactShards;
 use tidegate_oracle::naive::{self, State as Plain};
@@ -11,15 +11,6 @@ use tidegate_oracle::tolerance::Tolerance;
 use tidegate_oracle::{Limit, exact};
 
 const MOST: f64 = 1_099_511_627_776.0;
-
-fn take(policy: &Policy, states: &mut [Option<State>], now: f64, count: f64, reserve: bool) -> Decision {
-    let mut pool = states.to_vec();
-    let decision = Pool::new(policy, 0.0, &mut pool, now).take(count, reserve);
-    if decision.ok && count > 0.0 {
-        states.copy_from_slice(&pool);
-    }
-    decision
-}
 
 fn sharded() -> impl Strategy<Value = Limit> {
     (limits(), 2u32..12).prop_map(|(limit, n)| limit.shards(f64::from(n)))
@@ -57,12 +48,13 @@ proptest! {
     #[test]
     fn any_count_up_to_the_whole_capacity_is_granted_on_a_fresh_key(limit in sharded(), now in instants(), share in 0.0..=1.0f64) {
         let policy = policy(&limit);
-        for count in [limit.most(), limit.most() * share] {
-            let mut states = vec![None; policy.shards() as usize];
-            prop_assert!(take(&policy, &mut states, now, count, false).ok);
-            let above = (limit.most() * (1.0 + 1e-9) + 1e-9).min(MOST);
-            prop_assert!(above <= limit.most() || !take(&policy, &mut states, now, above, false).ok);
-        }
+        let granted = |count: f64| {
+            let mut fresh = vec![None; policy.shards() as usize];
+            Pool::new(&policy, 0.0, &mut fresh, now).take(count, false).0.ok
+        };
+        prop_assert!(granted(limit.most()) && granted(limit.most() * share));
+        let above = (limit.most() * (1.0 + 1e-9) + 1e-9).min(MOST);
+        prop_assert!(above <= limit.most() || !granted(above));
     }
 
     /// Every decision and state equals the plain evaluation. The pool denies only what the shards together cannot
@@ -86,29 +78,23 @@ proptest! {
             let mut twins = exact_states(&states);
             let before = ExactShards { whole: exact.clone(), states: &mut twins, now: now as i128 }.sum();
             let mut shards = Shards { whole: limit, states: &mut plain, now };
-            let (decision, expected) = match call.op {
-                0..=8 => {
-                    let reserve = call.op > 5;
-                    (take(&policy, &mut states, now, count, reserve), shards.take(count, reserve))
-                }
-                op => {
-                    let mut scratch = states.clone();
-                    let mut pool = Pool::new(&policy, 0.0, &mut scratch, now);
-                    let (decision, writes) = match op {
-                        9 => pool.give(count),
-                        10 => pool.charge(count),
-                        _ => (pool.block(call.ms(&limit)), true),
-                    };
-                    if writes {
-                        states = scratch;
-                    }
-                    let expected = match op {
-                        9 => shards.give(count),
-                        10 => shards.charge(count),
-                        _ => shards.block(call.ms(&limit)),
-                    };
-                    (decision, expected)
-                }
+            let reserve = call.op > 5;
+            let mut scratch = states.clone();
+            let mut pool = Pool::new(&policy, 0.0, &mut scratch, now);
+            let (decision, writes) = match call.op {
+                0..=8 => pool.take(count, reserve),
+                9 => pool.give(count),
+                10 => pool.charge(count),
+                _ => (pool.block(call.ms(&limit)), true),
+            };
+            if writes {
+                states = scratch;
+            }
+            let expected = match call.op {
+                0..=8 => shards.take(count, reserve),
+                9 => shards.give(count),
+                10 => shards.charge(count),
+                _ => shards.block(call.ms(&limit)),
             };
             prop_assert_eq!(core_bits(&decision), plain_bits(&expected));
             prop_assert!(same(&states, &plain));
@@ -131,8 +117,7 @@ proptest! {
             // again.
             let broken = states.iter().flatten().any(|s| Bucket::is_broken(*s, now));
             if let (Some(at), true, false) = (decision.retry_at, !decision.ok, broken) {
-                let reserve = call.op > 5;
-                let pooled = |t: f64| Pool::new(&policy, 0.0, &mut states.clone(), t).take(count, reserve).ok;
+                let pooled = |t: f64| Pool::new(&policy, 0.0, &mut states.clone(), t).take(count, reserve).0.ok;
                 prop_assert!(pooled(at) && !pooled(at - 1.0), "retryAt {}", at);
                 if call.retries {
                     now = at;

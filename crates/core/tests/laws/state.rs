@@ -70,7 +70,7 @@ proptest! {
 #[test]
 fn a_full_state_ahead_of_the_clock_is_equal_to_none_from_an_integer_ms_that_a_clock_can_read() {
     let bucket = bucket(&tidegate_oracle::Limit::bucket(10.0, 1000.0));
-    let full_at = |ts: f64, now: f64| bucket.full_at(Some(State::from_state(10.0, ts)), now);
+    let full_at = |ts: f64, now: f64| bucket.full_at(Some(State::new_unchecked(10.0, ts)), now);
     assert_eq!(full_at(5000.25, 5000.0), 5001.0);
     assert_eq!(full_at(MAX_NOW_MS + 1000.0, MAX_NOW_MS - 1000.0), MAX_NOW_MS);
 }
