@@ -49,7 +49,6 @@ const sqlArgument = sql("decide", "in SQL too, an argument that is wrong is an e
 const oddState = sql("decide", "in SQL too, a state from a broken clock is ignored");
 const [sqlFull, rowsFull] = ["decide", "rows"].map((file) => sql(file, "whichever call wrote it, a row has the time"));
 const oldRows = sql("decide", "a call that makes a row deletes old ones now and then");
-
 const kv = of("workers-kv.ts", ...unit("workers-kv"));
 const queue = (file) => of(`postgres/${file}`, ...unit("postgres-queue"));
 const queueTested = (name) => of("postgres/queue.ts", `npm/tidegate/test/postgres-queue.test.ts::${name}`);
@@ -225,6 +224,7 @@ export const STORES = [
   mysql("isBytes(state)", "false"),
   mysql("  nestTables: false,\n", ""),
   mysql("  namedPlaceholders: false,\n", ""),
+  mysql("string => `x'$", "string => `'$"),
   mysql('typeof of === "function"', "false"),
   mysql("  typeCast: (_column: unknown, next: () => unknown): unknown => next(),\n", ""),
   mysql("GREATEST(drop_at, VALUES(drop_at))", "VALUES(drop_at)"),

@@ -61,6 +61,7 @@ describe("sessions that are set up otherwise decide the same", () => {
     ["time_zone = '-11:00'"],
     ["character_set_client = binary, character_set_connection = binary, character_set_results = binary"],
     ["character_set_client = latin1, character_set_connection = latin1, character_set_results = latin1"],
+    ["character_set_connection = utf16"],
   ])("%s", async (setting) => {
     const pool = fixture.pool({ connectionLimit: 1, rowsAsArray: false, namedPlaceholders: true });
     await pool.query(`SET SESSION ${setting}`);

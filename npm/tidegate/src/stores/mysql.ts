@@ -86,10 +86,10 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     async read(ids) {
       const now = performance.now();
       if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new KeyError(LOCKED, false);
-      // Hexadecimal needs no character set, and no escapes, whose rules depend on the session. Without its own name the
-      // column would have that of the expression, with the key: mysql2 compiles a parser for each other list of columns.
-      const states = ids.map((_, i) => `(SELECT state FROM ${table} WHERE id = UNHEX(?)) AS s${i}`);
-      const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, ids.map(hexOf));
+      // Without its own name the column would have that of the expression, with the key: mysql2 compiles a parser for each
+      // other list of columns.
+      const states = ids.map((id, i) => `(SELECT state FROM ${table} WHERE id = ${literalOf(id)}) AS s${i}`);
+      const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, []);
       const row: unknown = Object(rows)[0];
       if (!Array.isArray(row)) throw notRowsAndFields();
       const [autocommit, clock, ...found] = row as unknown[];
@@ -100,7 +100,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     },
     async write(all, first) {
       // Every process locks rows in one order.
-      const rows = all.map((row) => ({ ...row, id: hexOf(row.id) })).sort((a, b) => (a.id < b.id ? -1 : 1));
+      const rows = all.map((row) => ({ ...row, id: literalOf(row.id) })).sort((a, b) => (a.id < b.id ? -1 : 1));
       const last = (first - ROUND_TRIP + ahead) / 1000;
       const [sql, values] = writeOf(table, rows, last);
       const givenUp = performance.now() + LOCK_WAIT;
@@ -118,10 +118,10 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     async sweep(most) {
       const full = "drop_at <= UNIX_TIMESTAMP()";
       const rows = await query(`SELECT HEX(id) FROM ${table} WHERE ${full} LIMIT ${most}`, []);
-      const ids = (rows as string[][]).map(([id]) => id as string);
+      const ids = (rows as string[][]).map(([id]) => `x'${id}'`);
       if (ids.length === 0) return;
       // By primary key, as writes lock rows: a condition on the index would deadlock with them.
-      await query(`DELETE FROM ${table} WHERE id IN (${ids.map(() => "UNHEX(?)").join()}) AND ${full}`, ids);
+      await query(`DELETE FROM ${table} WHERE id IN (${ids.join()}) AND ${full}`, []);
     },
     isMissing: (error) => errnoOf(error) === NO_SUCH_TABLE,
     isForeign: (error) => errnoOf(error) === NO_SUCH_COLUMN,
@@ -139,23 +139,24 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
 function writeOf(table: string, rows: readonly Row[], last: number): [sql: string, values: unknown[]] {
   // The values of an absent row are evaluated before its insert waits for a lock. So each row is first inserted empty
   // (`drop_at` 0), which locks it, present or not; the update that follows evaluates the clock.
-  const empty = rows.map(() => "(UNHEX(?), NULL, 0)");
-  const full = rows.map(() => "(UNHEX(?), ?, UNIX_TIMESTAMP() + ?)");
+  const empty = rows.map(({ id }) => `(${id}, NULL, 0)`);
+  const full = rows.map(({ id }) => `(${id}, ?, UNIX_TIMESTAMP() + ?)`);
   const sql = `INSERT INTO ${table} (id, state, drop_at) VALUES ${[...empty, ...full].join()}
         ON DUPLICATE KEY UPDATE
           drop_at = CASE
             WHEN VALUES(drop_at) = 0 THEN drop_at
-            WHEN ${CLOCK} < ? AND (state <=> CASE id ${rows.map(() => "WHEN UNHEX(?) THEN ?").join(" ")} END)
+            WHEN ${CLOCK} < ? AND (state <=> CASE id ${rows.map(({ id }) => `WHEN ${id} THEN ?`).join(" ")} END)
               THEN GREATEST(drop_at, VALUES(drop_at))
             ELSE ${REFUSE}
           END,
           state = IF(VALUES(drop_at) = 0, state, VALUES(state))`;
   const seconds = (ms: number): number => Math.ceil(Math.min(ms / 1000, Number.MAX_SAFE_INTEGER));
-  const ids = rows.map(({ id }) => id);
-  const inserted = rows.flatMap(({ id, state, dropIn }) => [id, state, seconds(dropIn)]);
-  const before = rows.flatMap((row) => [row.id, row.before]);
-  return [sql, [...ids, ...inserted, last, ...before]];
+  const inserted = rows.flatMap(({ state, dropIn }) => [state, seconds(dropIn)]);
+  return [sql, [...inserted, last, ...rows.map(({ before }) => before)]];
 }
+
+/** An identity in a statement. Hexadecimal has no character set, and no escapes, whose rules depend on the session. */
+const literalOf = (id: string): string => `x'${hexOf(id)}'`;
 
 const errnoOf = (error: unknown): unknown => Object(error).errno;
 
@@ -171,7 +172,7 @@ type Query = (sql: string, values: readonly unknown[]) => Promise<unknown>;
 const FORM = {
   rowsAsArray: true,
   metaAsArray: true,
-  // mariadb before 3.3 takes no `?` with it: every row would be absent.
+  // mariadb before 3.3 takes no `?` with it.
   namedPlaceholders: false,
   nestTables: false,
   typeCast: (_column: unknown, next: () => unknown): unknown => next(),
