@@ -235,6 +235,19 @@ test("(decide(...)).* is an error that names what to write, and takes nothing", 
   expect(row?.["value"]).toBeCloseTo(8, 1);
 });
 
+test("a key in the text of the statement, as psycopg2 writes it, may hold what calls decide five times", async () => {
+  for (const [key, left] of [
+    ["it''s )).*", 9],
+    ["it''s )).*", 8],
+    ["(tidegate.decide('''', a)).*", 9],
+  ] as const) {
+    const text = `SELECT value FROM tidegate.decide('take', 'text', '${key}', 1, 1099511627776, 10)`;
+    expect(await fixture.rows(text)).toEqual([{ value: expect.closeTo(left, 1) }]);
+    const twice = text.replace("value FROM tidegate", "(tidegate").concat(").*");
+    await expect(fixture.rows(twice)).rejects.toMatchObject({ code: "0A000" });
+  }
+});
+
 test("a session with standard_conforming_strings off calls decide too", async () => {
   const pool = fixture.pool({ max: 1, options: "-c standard_conforming_strings=off" });
   const call = "tidegate.decide('take', 'old', 'k', 1, 1099511627776, 10)";
