@@ -279,12 +279,15 @@ describe.skipIf(python === undefined && process.env["TIDEGATE_REQUIRE_ALL"] !== 
   });
 
   test("the guide's program grants the capacity, and returns how long to wait", async () => {
+    const limit = new Limit("api", { kind: "token bucket", rate: 10, period: 60_000 });
+    await store.decide({ op: "take", limit, key: "{ada}", count: 9, reserve: false }, undefined);
     const env = { ...process.env, TIDEGATE_LUA: SCRIPT, REDIS_URL: server.url };
     const program = fileURLToPath(new URL("./languages/limit.py", import.meta.url));
-    const code = "import limit; print([limit.limit('ada')[0] for _ in range(11)].count(True), limit.limit('ada'))";
+    const code =
+      "import limit; print([limit.limit('ada')[0] for _ in range(11)].count(True), limit.limit('ada'), limit.limit('{ada}')[:2])";
     const options = { env: { ...env, PYTHONPATH: join(program, "..") } };
     const { stdout } = await promisify(execFile)(join(folder, "bin", "python"), ["-B", "-c", code], options);
-    expect(stdout).toMatch(/^10 \(False, 0, \d{1,4}\)\n$/);
+    expect(stdout).toMatch(/^10 \(False, 0, \d{1,4}\) \(True, 0\)\n$/);
   });
 
   test("a key that holds no state is an error, and what has passed its deadline is late", async () => {

@@ -12,7 +12,8 @@ with open(os.environ.get("TIDEGATE_LUA", "tidegate.lua"), encoding="utf8") as fi
 def limit(user, count=1, rate=10, period=60_000, capacity=10):
     """Whether `count` tokens are granted, the tokens left, and the ms to wait (None: no wait helps, or none is needed)."""
     args = ["decision", "", count, rate, period, capacity]
-    ok, value, _ts, retry_at, _reset_at, _reason, now = script(keys=[f"tidegate:api:{user}"], args=args)
+    prefix = "tidegate:{}" if "{" in user else "tidegate:"
+    ok, value, _ts, retry_at, _reset_at, _reason, now = script(keys=[f"{prefix}api:{user}"], args=args)
     wait = int(float(retry_at) - float(now)) if retry_at else None
     return ok == 1, max(int(float(value)), 0), wait
 
