@@ -235,32 +235,41 @@ function thePage(path: string): void {
     await one().getByText("value now").waitFor();
   });
 
-  test.each(["light", "dark"] as const)("axe finds nothing, and nothing overflows: %s", async (colorScheme) => {
-    const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-    await page.emulateMedia({ colorScheme });
-    for (const width of [390, 1280]) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.evaluate(axe);
-      const violations = await page.evaluate<{ id: string; nodes: { html: string; failureSummary: string }[] }[]>(
-        "axe.run(document).then(({ violations }) => violations)",
-      );
-      const found = violations.flatMap(({ id, nodes }) =>
-        nodes.map(({ html, failureSummary }) => [id, html, failureSummary]),
-      );
-      expect(found).toEqual([]);
-      const [content, window] = await page.evaluate<[number, number]>(
-        "[document.documentElement.scrollWidth, innerWidth]",
-      );
-      expect(content).toBeLessThanOrEqual(window);
-      const [rows, list] = await page.evaluate<[number, number]>(
-        "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector('.scroll'))",
-      );
-      expect(rows).toBeLessThanOrEqual(list);
-      const folder = process.env["TIDEGATE_SCREENSHOTS"];
-      if (folder === undefined) continue;
-      await page.screenshot({ path: `${folder}/console-${width}-${colorScheme}.png`, fullPage: true });
-    }
-  });
+  test.each(["light", "dark"] as const)(
+    "axe finds nothing, and nothing overflows or overlaps: %s",
+    async (colorScheme) => {
+      const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+      await page.emulateMedia({ colorScheme });
+      for (const width of [320, 1280]) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.evaluate(axe);
+        const violations = await page.evaluate<{ id: string; nodes: { html: string; failureSummary: string }[] }[]>(
+          "axe.run(document).then(({ violations }) => violations)",
+        );
+        const found = violations.flatMap(({ id, nodes }) =>
+          nodes.map(({ html, failureSummary }) => [id, html, failureSummary]),
+        );
+        expect(found).toEqual([]);
+        const [content, window] = await page.evaluate<[number, number]>(
+          "[document.documentElement.scrollWidth, innerWidth]",
+        );
+        expect(content).toBeLessThanOrEqual(window);
+        const [rows, list] = await page.evaluate<[number, number]>(
+          "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector('.scroll'))",
+        );
+        expect(rows).toBeLessThanOrEqual(list);
+        await page.setViewportSize({ width, height: 500 });
+        const gap = await page.evaluate<number>(
+          `scrollTo(0, document.documentElement.scrollHeight);
+        document.querySelector(".log").getBoundingClientRect().top - document.querySelector(".one").getBoundingClientRect().bottom`,
+        );
+        expect(gap, "the log is below the key, and not under it").toBeGreaterThan(0);
+        const folder = process.env["TIDEGATE_SCREENSHOTS"];
+        if (folder === undefined) continue;
+        await page.screenshot({ path: `${folder}/console-${width}-${colorScheme}.png`, fullPage: true });
+      }
+    },
+  );
 
   test("nothing was requested elsewhere, and nothing refused by the content security policy", () => {
     expect(foreign).toEqual([]);
