@@ -1,6 +1,6 @@
 -- Tidegate: takes tokens from limits whose state is on this server, by this server's clock.
 --
--- One request:    KEYS  1 the key of the state
+-- One request:    KEYS  1 the key of the state: the guide has its form, which differs if the limit's key has a "{"
 --   ARGV  1 form of the reply: "decision" (below); "bytes" or "text", the stored state (for the npm package)
 --         2 deadline, by the server's clock in ms: after it nothing is done and the reply is "late <clock>". "": none
 --         3 count, tokens   4 rate, tokens per period   5 period, ms   6 capacity, tokens
@@ -13,7 +13,7 @@
 -- Several requests, in order:    KEYS  a key for each step, in order; a key may occur several times
 --   ARGV  1 and 2 as above   3 "many"   4 now, or ""   5 number of rules; then each rule as 3 to 9 above; then runs:
 --         keys, times, rule           these keys, each so many times, by one rule
---         keys, "all", rule, rule, …  these keys, each by its own rule: all or none; counts on one key add up
+--         keys, "all", rule, rule, …  these keys, each by its own rule, not "reset": all or none; counts on one key add up
 --
 -- Reply of "decision", a list for one request, a list of lists for several; numbers are decimals of 17 digits:
 --   1 ok: 1 or 0   2 value, tokens (below 0: owed)   3 ts, ms that the value belongs to   4 retryAt, ms, or ""
