@@ -108,8 +108,8 @@ export const cargoSteps = (full = true) => [
   check("rust layout", "cargo fmt --all --check"),
   // In the profile of the tests, which has built the macros.
   check("clippy", "cargo clippy --workspace --all-targets --profile test -- -D warnings"),
-  // From the inputs that were kept, 5 s a target, and always the same way.
-  cargo("fuzz", "cargo run --quiet --bin tidegate-xtask -- fuzz --seconds 5 --seed 1", { needs: ["c++"] }),
+  // From the inputs that were kept, 3 s a target, and always the same way.
+  cargo("fuzz", "cargo run --quiet --bin tidegate-xtask -- fuzz --seconds 3 --seed 1", { needs: ["c++"] }),
   // Builds each crate from what would be uploaded; those with `publish = false` are left out.
   check(
     "crates as crates.io takes them",

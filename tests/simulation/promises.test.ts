@@ -60,7 +60,7 @@ describe("with killed processes, partitions, lost messages and wrong clocks", ()
   test("skew between nodes changes no decision of the store", async () => {
     const skewed = { ...NO_FAULTS, skew: 3_600_000 };
     for (const mode of [EXACT, BATCH, SHARDS]) {
-      const right = hot("small", 10, 2, 1_000, mode);
+      const right = hot("small", 10, 2, 300, mode);
       const [one, other] = (await all([right, { ...right, faults: skewed }])) as [Run, Run];
       expect(other.figures.utilization).toBeCloseTo(one.figures.utilization, 2);
       expect(other.figures.granted).toBeCloseTo(one.figures.granted, 2);

@@ -25,7 +25,7 @@ const FLAGS: [&str; 7] = [
 /// What overflows or is asserted ends the run. By settings of `dev`, since macros are compiled again for each profile that has
 /// a name.
 const OPTIMIZED: [&str; 3] =
-    ["profile.dev.opt-level=2", "profile.dev.codegen-units=1", "profile.dev.incremental=false"];
+    ["profile.dev.opt-level=1", "profile.dev.codegen-units=1", "profile.dev.incremental=false"];
 /// Longest input; longer ones reach nothing more.
 const LONGEST: &str = "-max_len=4096";
 /// Seconds past its time after which a target counts as hanging. One input may take 60 s.

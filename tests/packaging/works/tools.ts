@@ -228,7 +228,6 @@ export const TOOLS: readonly Tool[] = [
   program("Bun 1.4", "import and require", "$BUN program.mjs", "$BUN required.cjs"),
   program("Deno 2.9", "npm package in node_modules", "deno run --no-remote --cached-only program.mjs"),
   next(15, "webpack", "next build"),
-  next(15, "Turbopack", "next build --turbopack"),
   next(16, "webpack", "next build --webpack"),
   next(16, "Turbopack", "next build"),
   jest(29, "CommonJS", "jest limits.test.cjs"),

@@ -32,7 +32,7 @@ fn end(limit: &Limit, until: f64) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(cases(50_000))]
+    #![proptest_config(cases(25_000))]
 
     #[test]
     fn one_token_is_denied_until_the_block_ends((limit, state, now) in on_states(legal_limits()).prop_filter("tokens", |(limit, ..)| one(limit) > 1e-300), ms in lengths(), part in 0.0..1.0f64) {

@@ -85,7 +85,7 @@ fn history(limit: Limit, from: f64, calls: &[crate::law::Call], far: bool) -> Re
 }
 
 proptest! {
-    #![proptest_config(cases(4000))]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn no_span_grants_more_than_the_capacity_and_the_tokens_added_in_it(limit in limits(), from in instants(), calls in calls(1..40)) {
@@ -99,7 +99,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(60_000))]
+    #![proptest_config(cases(30_000))]
 
     /// Only the stored `ts` remembers the clock. Behind it, by up to [`MAX_SKEW_MS`], every decision is the one at
     /// `ts`. So a clock that steps back and forth grants what its running maximum would.

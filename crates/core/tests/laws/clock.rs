@@ -15,7 +15,7 @@ fn moves() -> impl Strategy<Value = (f64, f64, f64)> {
 }
 
 proptest! {
-    #![proptest_config(cases(6000))]
+    #![proptest_config(cases(3000))]
 
     /// Only forward movement of the clock refills tokens. So a key is granted at most its capacity and the refill of
     /// all forward movements: of the time that passed, and of each step back once more.

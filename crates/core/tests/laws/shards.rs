@@ -43,7 +43,7 @@ fn same(states: &[Option<State>], plain: &[Option<Plain>]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(cases(4000))]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn any_count_up_to_the_whole_capacity_is_granted_on_a_fresh_key(limit in sharded(), now in instants(), share in 0.0..=1.0f64) {

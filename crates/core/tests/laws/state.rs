@@ -27,7 +27,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(20_000))]
+    #![proptest_config(cases(10_000))]
 
     #[test]
     fn dropping_a_state_from_reset_at_on_changes_no_decision(
