@@ -1,12 +1,17 @@
 /**
+ * A message with a key, which a client chooses: without control characters that JSON does not escape and a terminal would obey,
+ * and without marks that reverse text.
+ */
+const oneWay = (message: string): string => message.replace(/[\x7f-\x9f\u2028-\u2069]/g, "?");
+
+/**
  * Any JavaScript value in a few words, for the end of an error message. Of a URL only the scheme, since it may have a
  * password.
  */
 export function show(value: unknown): string {
   switch (typeof value) {
     case "string":
-      // A key of a client's: a terminal would obey control characters that JSON does not escape, and marks that reverse text.
-      return JSON.stringify(value.replace(/^([^/ ]+:\/\/|.{80}).+/s, "$1…")).replace(/\p{C}/gu, "?");
+      return oneWay(JSON.stringify(value.replace(/^([^/ ]+:\/\/|.{80}).+/s, "$1…")));
     case "bigint":
       return `${String(value).slice(0, 80)}n`;
     case "function":
@@ -23,12 +28,13 @@ export function show(value: unknown): string {
   return String(value);
 }
 
-/** An object in a few words: "an array", "a promise", or its first fields. */
-export function showObject(value: object): string {
+/** A value in a few words; of an object whether it is an array or a promise, or else its first fields. */
+export function showObject(value: unknown): string {
   if (Array.isArray(value)) return "an array";
   const shown = show(value);
-  const fields = Object.keys(value).slice(0, 5).join(", ");
-  return shown !== "an object" || fields === "" ? shown : `an object with ${fields}`;
+  if (shown !== "an object") return shown;
+  const fields = Object.keys(value as object).slice(0, 5);
+  return fields.length === 0 ? shown : `${shown} with ${fields.join(", ")}`;
 }
 
 /** Keeps a field of a client's error out of logs, because a statement has the keys of other callers. */
@@ -37,10 +43,8 @@ export function hide(error: unknown, field: string): void {
 }
 
 /** A value that was passed instead of an object of a library's. A class or function gets its own remedy. */
-export function showInstead(value: unknown): string {
-  if (typeof value === "function") return "a class or function; pass what it makes";
-  return typeof value === "object" && value !== null ? showObject(value) : show(value);
-}
+export const showInstead = (value: unknown): string =>
+  typeof value === "function" ? "a class or function; pass what it makes" : showObject(value);
 
 /** The same instead of a client. A connection string (`host=…`, `user:…@host`) may have a password anywhere. */
 export const showClient = (value: unknown): string =>
@@ -154,15 +158,7 @@ export class StoreError extends Error {
 
   constructor(what: string, details: StoreErrorDetails) {
     const { store, operation, identity, cause, scope = "store" } = details;
-    // A client chooses the key: a terminal would obey control characters that JSON does not escape, and marks that
-    // reverse text.
-    super(
-      `${store}: ${operation} of ${JSON.stringify(identity)} failed: ${shortened(what)}`.replace(
-        /[\x7f-\x9f\u2028-\u2069]/g,
-        "?",
-      ),
-      { cause },
-    );
+    super(oneWay(`${store}: ${operation} of ${JSON.stringify(identity)} failed: ${shortened(what)}`), { cause });
     this.store = store;
     this.operation = operation;
     this.identity = identity;

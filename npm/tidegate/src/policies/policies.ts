@@ -215,7 +215,7 @@ function select(
   // A promise has no claims: all clients would be taken for ones without a token.
   if (claims !== undefined && claims !== null && (typeof claims !== "object" || isPromise(claims))) {
     const rule = "an object, or undefined if there is no token";
-    throw new InputError("claims", rule, claims, typeof claims === "object" ? showObject(claims) : undefined);
+    throw new InputError("claims", rule, claims, showObject(claims));
   }
   const parts = { incoming, claims: claims ?? undefined, address, shadow };
   const requests: LimitRequest<string>[] = [];
