@@ -291,7 +291,7 @@ export const STORES = [
   lua("if v - v == 0 and t - t == 0 then return '1', v, t, held end", "if v - v == 0 then return '1', v, t, held end"),
   lua("if plan[1] then granted = granted + 1 else ok = false end", "if plan[1] then granted = granted + 1 end"),
   redis("tidegate.lua", "script")("return n and n >= least and n <= most", "return n"),
-  redis("tidegate.lua", "script")("if passed then now = floor(now) end", ""),
+  redis("tidegate.lua", "script")("local now = passed and floor(passed)", "local now = passed"),
   lua("held.err:find('WRONGTYPE', 1, true) and '4' or call('GET', key)", "'4'"),
   lua("local fresh = not v or t - at > SKEW", "local fresh = not v"),
   passedIn("now = now or clock", "now = clock"),

@@ -185,6 +185,20 @@ test("an argument that is wrong is an error that names it, and nothing is writte
   for (const rules of ["x", "0"]) {
     await expect(run(...many.with(4, rules))).rejects.toThrow("the number of rules must be an integer");
   }
+  const rules = ["1", "10", "60000", "10", "", "", "", "0", "1", "1", "1", "reset", "", ""];
+  for (const [message, ...runs] of [
+    ["a run's keys must be an integer from 1, with those of all runs the number of keys; got none"],
+    ['of all runs the number of keys; got "2"', "2", "1", "1"],
+    ["a run's keys must be an integer from 1", "x", "1", "1"],
+    ["a run's keys must be an integer from 1", "0.5", "1", "1"],
+    ['times must be "all" or an integer from 1; got "0"', "1", "0", "1"],
+    ['times must be "all" or an integer from 1; got "ALL"', "1", "ALL", "1"],
+    ['the rule must be from 1 to the number of rules; got "3"', "1", "1", "3"],
+    ["the rule must be from 1 to the number of rules; got none", "1", "1"],
+    ["the rule must be from 1 to the number of rules; got none", "1", "all"],
+  ] as const) {
+    await expect(run(...many.with(4, "2"), ...rules, ...runs), runs.join(" ")).rejects.toThrow(message);
+  }
   await expect(run(...good.slice(0, 5))).rejects.toThrow("capacity must be tokens from 0 to 1099511627776; got none");
   expect(await client.dbsize()).toBe(0);
   // A clock with fractions, such as Python's, is floored.

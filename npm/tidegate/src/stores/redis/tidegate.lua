@@ -25,9 +25,8 @@
 local argv, keys, call, floor, ceil = ARGV, KEYS, redis.call, math.floor, math.ceil
 local pack, text, END, SKEW, ULPS = struct.pack, string.format, 4503599627370496, 3600000, 2 ^ -51
 local many, form, deadline = argv[3] == 'many', argv[1], tonumber(argv[2])
-local now = tonumber(argv[many and 4 or 10])
-local passed = now ~= nil
-if passed then now = floor(now) end
+local passed = tonumber(argv[many and 4 or 10])
+local now = passed and floor(passed)
 if deadline or not passed then
   local time = call('TIME')
   local clock = time[1] * 1000 + floor(time[2] / 1000)
@@ -98,8 +97,7 @@ local function refill(v, t, at, rate, period, capacity, start)
   if fresh then
     v, t = capacity, start and start ~= 'first request' and start + floor((at - start) / period) * period or at
   elseif start then
-    local own = start == 'first request' and at > t
-    local grid = start == 'first request' and t or start
+    local own, grid = start == 'first request' and at > t, start == 'first request' and t or start
     local index = floor((at - grid) / period)
     local windows = index - floor((t - grid) / period)
     if windows > 0 then v, t = v + rate * windows, grid + index * period end
@@ -114,8 +112,7 @@ end
 -- The first ms after `now`, where it is not yet so, at which (v, t), refilled, is `count` above `least`. nil: the clock
 -- ends before. The closed form is where the search starts.
 local function first_ms(v, t, count, least, rate, period, capacity, start)
-  local from, last, at, index
-  local grid = start == 'first request' and t or start
+  local grid, step, from, last, at, index = start == 'first request' and t or start, 1
   if grid then
     index = floor((t - grid) / period)
     from, last = floor((now - grid) / period) - index, floor((END - grid) / period) - index
@@ -132,7 +129,6 @@ local function first_ms(v, t, count, least, rate, period, capacity, start)
   at = ceil(at)
   if not (at > from) then at = from + 1 end
   if at > last then at = last end
-  local step = 1
   if enough(at) then
     while at - step > from and enough(at - step) do at, step = at - step, step * 2 end
     if at - step > from then from = at - step end
@@ -255,9 +251,7 @@ local function shown(found, v, t, held)
   if form == 'bytes' then return held and '1' .. held or found end
   return held and text(';1 %.17g %.17g', v, t) or ';' .. found
 end
-local function head(granted)
-  return form == 'bytes' and pack('<dd', now, granted) or text('%.17g %.17g', now, granted)
-end
+local function head(granted) return form == 'bytes' and pack('<dd', now, granted) or text('%.17g %.17g', now, granted) end
 
 local function corrupt(found)
   local what = found == '2' and 'a state must be 16 bytes' or found == '3' and 'a state must be two finite doubles'
@@ -272,10 +266,7 @@ if form ~= 'bytes' and form ~= 'text' then
     local got = argv[i] and '"' .. argv[i] .. '"' or 'none'
     if not ok and not wrong then wrong = name .. ' must be ' .. expected .. '; got ' .. got end
   end
-  local function within(i, least, most)
-    local n = tonumber(argv[i] or '')
-    return n and n >= least and n <= most
-  end
+  local function within(i, least, most) local n = tonumber(argv[i] or '') return n and n >= least and n <= most end
   local function integer(i, least, most) return within(i, least, most) and tonumber(argv[i]) % 1 == 0 end
   local function empty(i) return (argv[i] or '') == '' end
   local TOKENS, LENGTH = 'tokens from 0 to 1099511627776', 'an integer of ms from 1 to 1099511627776'
@@ -296,6 +287,15 @@ if form ~= 'bytes' and form ~= 'text' then
       empty(i + 5) or argv[i + 5] == 'unlimited' or within(i + 5, 0, MOST))
     expect(i + 6, 'start', '"first request" or an integer of ms from -4503599627370496 to 4503599627370496',
       empty(i + 6) or argv[i + 6] == 'first request' or integer(i + 6, -END, END))
+  end
+  local run, left = many and not wrong and 7 * argv[5] + 6, #keys
+  while run and (argv[run] or left > 0) and not wrong do
+    local all = argv[run + 1] == 'all'
+    expect(run, "a run's keys", 'an integer from 1, with those of all runs the number of keys', integer(run, 1, left))
+    expect(run + 1, 'times', '"all" or an integer from 1', all or integer(run + 1, 1, MOST))
+    local last = not wrong and all and run + 1 + argv[run] or run + 2
+    for i = run + 2, last do expect(i, 'the rule', 'from 1 to the number of rules', integer(i, 1, argv[5] + 0)) end
+    if not wrong then run, left = last + 1, left - argv[run] end
   end
   if wrong then return redis.error_reply('TIDEGATE ' .. wrong) end
 end
