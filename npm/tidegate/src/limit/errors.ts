@@ -1,17 +1,12 @@
 /**
- * A message with a key, which a client chooses: without control characters that JSON does not escape and a terminal would obey,
- * and without marks that reverse text.
- */
-const oneWay = (message: string): string => message.replace(/[\x7f-\x9f\u2028-\u2069]/g, "?");
-
-/**
  * Any JavaScript value in a few words, for the end of an error message. Of a URL only the scheme, since it may have a
  * password.
  */
 export function show(value: unknown): string {
   switch (typeof value) {
     case "string":
-      return oneWay(JSON.stringify(value.replace(/^([^/ ]+:\/\/|.{80}).+/s, "$1…")));
+      // A key of a client's: a terminal would obey control characters that JSON does not escape, and marks that reverse text.
+      return JSON.stringify(value.replace(/^([^/ ]+:\/\/|.{80}).+/s, "$1…")).replace(/\p{C}/gu, "?");
     case "bigint":
       return `${String(value).slice(0, 80)}n`;
     case "function":
@@ -158,7 +153,15 @@ export class StoreError extends Error {
 
   constructor(what: string, details: StoreErrorDetails) {
     const { store, operation, identity, cause, scope = "store" } = details;
-    super(oneWay(`${store}: ${operation} of ${JSON.stringify(identity)} failed: ${shortened(what)}`), { cause });
+    // A client chooses the key: a terminal would obey control characters that JSON does not escape, and marks that
+    // reverse text.
+    super(
+      `${store}: ${operation} of ${JSON.stringify(identity)} failed: ${shortened(what)}`.replace(
+        /[\x7f-\x9f\u2028-\u2069]/g,
+        "?",
+      ),
+      { cause },
+    );
     this.store = store;
     this.operation = operation;
     this.identity = identity;
