@@ -33,7 +33,7 @@ export interface MetricsOptions {
 const OPTIONS = {
   store: {
     expects: "a store with stats(), such as memory()",
-    accepts: (store: unknown) => typeof (store as MetricsOptions["store"] | null)?.stats === "function",
+    accepts: (store: unknown) => hasMethods(store, "stats"),
   },
 };
 

@@ -1,4 +1,5 @@
 /** A limiter that reports each of its decisions. */
+import { hasMethods } from "../limit/checks.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import { InputError } from "../limit/errors.ts";
@@ -46,7 +47,7 @@ export interface DecisionChannel {
  * Throws an `InputError` if `channel` is not a channel.
  */
 export function publish(channel: DecisionChannel): Observer {
-  if (typeof (channel as Partial<DecisionChannel> | null | undefined)?.publish !== "function") {
+  if (!hasMethods(channel, "publish")) {
     const expects = 'a channel of node:diagnostics_channel, such as channel("tidegate:decision")';
     throw new InputError("channel", expects, channel);
   }

@@ -1,7 +1,7 @@
 /** Finds the limit and the key that an operator names. */
 import { addressKey } from "../http/address.ts";
 import { withoutPort } from "../http/forwarded.ts";
-import { checkFields, fieldTable, checkObject } from "../limit/checks.ts";
+import { checkFields, checkObject, fieldTable, hasMethods } from "../limit/checks.ts";
 import type { Config } from "../limit/config.ts";
 import { InputError, show } from "../limit/errors.ts";
 import type { LimitRequest } from "../limiter/options.ts";
@@ -30,8 +30,8 @@ export interface Rules {
 
 /** Throws an `InputError` if it is not policies. */
 export function checkRules(policies: Rules): void {
-  if (typeof policies?.configOf === "function" && typeof policies.limitKeysOf === "function") return;
-  throw new InputError("policies", "what definePolicies returns", policies);
+  if (!hasMethods(policies, "configOf", "limitKeysOf"))
+    throw new InputError("policies", "what definePolicies returns", policies);
 }
 
 /** The key under which a rule of these `limit_keys` stores its state: an address counts as its client, as in a request. */
