@@ -1,7 +1,9 @@
 import { CALLERS } from "./callers.mjs";
 import { HTTP } from "./http.mjs";
 import { one } from "./mutant.mjs";
+import { POSTGRES } from "./postgres.mjs";
 import { PROMISES } from "./promises.mjs";
+import { REDIS } from "./redis.mjs";
 import { RUST } from "./rust.mjs";
 import { STORES } from "./stores.mjs";
 
@@ -258,5 +260,14 @@ const LIST = [
  */
 
 /** By the file that lists them. @type {Readonly<Record<string, readonly Mutant[]>>} */
-export const GROUPS = { list: LIST, callers: CALLERS, http: HTTP, rust: RUST, stores: STORES, promises: PROMISES };
+export const GROUPS = {
+  list: LIST,
+  callers: CALLERS,
+  http: HTTP,
+  rust: RUST,
+  stores: STORES,
+  redis: REDIS,
+  postgres: POSTGRES,
+  promises: PROMISES,
+};
 export const MUTANTS = Object.values(GROUPS).flat();

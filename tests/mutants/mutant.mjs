@@ -5,3 +5,12 @@ export const one = (file, find, replace, ...tests) => ({
   replace,
   tests: tests.flat().map((test) => `npm/tidegate/test/${test}`),
 });
+
+/** A mutant of a file of npm/tidegate/src/stores, with whole paths of its tests: see `unit` and `server`. */
+export const inStore =
+  (file, ...tests) =>
+  (find, replace) => ({ file: `npm/tidegate/src/stores/${file}`, find, replace, tests });
+/** Tests of npm/tidegate/test. */
+export const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.ts`);
+/** Tests of tests/stores, which start that store's server. */
+export const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);

@@ -1,12 +1,5 @@
-/**
- * Mutants of `src/stores`, as in `list.mjs`. Those of Lua and SQL, and of code that a server's replies exercise, fail tests
- * of `tests/stores`, which start that server.
- */
-const of =
-  (file, ...tests) =>
-  (find, replace) => ({ file: `npm/tidegate/src/stores/${file}`, find, replace, tests });
-const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.ts`);
-const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);
+/** Mutants of `src/stores`, as in `list.mjs`, but those of Redis and PostgreSQL, which have lists of their own. */
+import { inStore as of, server, unit } from "./mutant.mjs";
 
 const [swap, attempt, trips, waiting] = ["swap", "swap/attempt", "swap/round-trips", "swap/waiting"].map((file) =>
   of(`${file}.ts`, ...unit("swap", "swap-time", "swap-load")),
@@ -32,26 +25,7 @@ const mysqlWrites = of("mysql.ts", ...unit("mysql-writes"));
 const sqlite = of("sqlite.ts", ...server("sqlite/rows", "sqlite/suite"));
 const dynamodb = of("dynamodb.ts", ...server("dynamodb/faults"));
 const mongodb = of("mongodb.ts", ...server("mongodb/faults"));
-const redis = (file, ...tests) => of(`redis/${file}`, ...server(...tests.map((test) => `redis/${test}`)));
-const redisStore = (...tests) => of("redis.ts", ...server(...tests.map((test) => `redis/${test}`)));
-const lua = redis("tidegate.lua", "suite", "store", "differential");
-const luaTested = (file, name) => of("redis/tidegate.lua", `tests/stores/redis/${file}.test.ts::${name}`);
-const expiry = luaTested("store", "whatever wrote it, a key expires when it is full");
-const argument = luaTested("script", "an argument that is wrong is an error that names it");
-const passedIn = luaTested("script", "a clock that is passed in decides with a deadline too");
-const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
-const migration = postgres("migration.ts", "migration");
-const cleanup = postgres("cleanup.ts", "roles");
-
-const sql = (file, test, name = "sql") =>
-  of(`postgres/schema/${file}.sql`, `tests/stores/postgres/${name}.test.ts::${test}`);
-const sqlArgument = sql("decide", "in SQL too, an argument that is wrong is an error");
-const oddState = sql("decide", "in SQL too, a state from a broken clock is ignored");
-const [sqlFull, rowsFull] = ["decide", "rows"].map((file) => sql(file, "whichever call wrote it, a row has the time"));
-const oldRows = sql("decide", "a call that makes a row deletes old ones now and then");
 const kv = of("workers-kv.ts", ...unit("workers-kv"));
-const queue = (file) => of(`postgres/${file}`, ...unit("postgres-queue"));
-const queueTested = (name) => of("postgres/queue.ts", `npm/tidegate/test/postgres-queue.test.ts::${name}`);
 const listed = (file, find, replace) => ({
   file: `npm/tidegate/src/cli/${file}`,
   find,
@@ -199,10 +173,6 @@ export const STORES = [
 
   table("++writes % SWEEP_EVERY === 0", "false"),
   table("written: false, dropIn: SLACK", "written: true, dropIn: SLACK"),
-  of("redis/clients.ts", "tests/stores/redis/outages.test.ts::an error of ioredis on a connection that the server")(
-    " || why === past",
-    "",
-  ),
   table("if (!statements.isMissing(error)) throw explained(error);", "throw error;"),
   of("table.ts", ...server("mysql/faults"))("statements.write(rows, first)", "statements.write(rows, _)"),
   mysql("} < ? AND (state", "} > 0 * ? AND (state"),
@@ -252,65 +222,6 @@ export const STORES = [
   mongodb("[...inserts, ...updates]", "operations"),
   mongodb("if (result !== false) await session.commitTransaction();", ""),
 
-  redis("upstash.ts", "upstash")("attempts: 0", "attempts: 1"),
-  redis("pipeline.ts", "upstash")("|command was): ", "): "),
-  redis("pipeline.ts", "faults")("with args beginning with|", ""),
-  redis("upstash.ts", "upstash")("if (commands.length === MOST_COMMANDS) open = undefined;", ""),
-  redisStore("suite", "store")("latest?.is(action, start, isShard) === true", "latest !== undefined"),
-  redisStore(
-    "suite",
-    "store",
-    "denials",
-  )("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
-  redisStore("cluster")(", call, at, start)", ", call, at, start, 0)"),
-  redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),
-  redis("pipeline.ts", "cluster")("entries.length > 1 && signals(message, OF_KEYS)", "false"),
-  redis("pipeline.ts", "store", "faults")("/^(?:NOSCRIPT(?: |$)|", "/(?:NOSCRIPT|"),
-  redis("pipeline.ts", "outages")("|PermissionDenied: ).*", " ).*"),
-  redis("pipeline.ts", "store")("|can't run this command|ACL failure", ""),
-  migration("undefined_function OR ", ""),
-  migration(" OR invalid_text_representation", ""),
-  cleanup("code !== MISSING_RIGHTS || ", "true || "),
-  cleanup("this.#warned = true;", ""),
-  redis("pipeline.ts", "outages")("|(?:Moved|Ask|TryAgain): ", ""),
-  redis("pipeline.ts", "outages")("(?:Too many Cluster redirections\\. Last error: )?", ""),
-  redis("denials.ts", "denials")(" || sentAt <= (this.#returnedAt.get(hashOf(key)) ?? -Infinity)", ""),
-  redis("denials.ts", "denials")("if (this.#kept.size >= MOST_KEYS)", "if (false)"),
-  lua(
-    "local part = held and '1' .. held or '0'",
-    "if held and after < 0 then call('SET', key, held, 'KEEPTTL') end\n      local part = held and '1' .. held or '0'",
-  ),
-  lua("if op and op ~= 'take' or owed and owed ~= '' then break end", "if op and op ~= 'take' then break end"),
-  lua("    if done < last then break end\n", ""),
-  lua("math.max(past, done) + 1", "past + 1"),
-  lua(" and at < END and after + back >= capacity) then", " and at < END) then"),
-  lua("v, t = v + ((now - t) * rate) / period, now", "t = now"),
-  lua("if windows > 0 or not held then v, t = v + rate * windows,", "if windows > 0 or not held then v, t = v + rate,"),
-  lua("if own and (v >= capacity or t > now) then t = now end", ""),
-  argument("expect(i + 6, 'start',", "expect(i + 6, 'start', '', true or"),
-  lua("if v - v == 0 and t - t == 0 then return '1', v, t, held end", "if v - v == 0 then return '1', v, t, held end"),
-  lua("if plan[1] then granted = granted + 1 else ok = false end", "if plan[1] then granted = granted + 1 end"),
-  redis("tidegate.lua", "script")("return n and n >= least and n <= most", "return n"),
-  redis("tidegate.lua", "script")("local now = passed and floor(passed)", "local now = passed"),
-  lua("held.err:find('WRONGTYPE', 1, true) and '4' or call('GET', key)", "'4'"),
-  lua("local fresh = not v or t - at > SKEW", "local fresh = not v"),
-  passedIn("now = now or clock", "now = clock"),
-  passedIn("elseif form ~= 'decision' then break end", "else break end"),
-  expiry("at - now + SKEW)", "at - now)"),
-  expiry("pack('<dd', v, t), 'PXAT', at)", "pack('<dd', v, t))"),
-  expiry("  else call('DEL', key) end\nend", "  end\nend"),
-  argument("within(i + 1, 2 ^ -1074, MOST)", "within(i + 1, 2 ^ -1074, 2 * MOST)"),
-  argument("or within(i + 5, 0, MOST))", "or within(i + 5, 0, 1 / 0))"),
-  argument("integer(i + 6, -END, END)", "within(i + 6, -END, END)"),
-  argument("or within(at, 0, END)", "or within(at, -END, END)"),
-  argument("(blocks and integer or within)(i", "within(i"),
-  argument("blocks and 1 or 0, MOST", "0, MOST"),
-  argument("integer(5, 1, #argv)", "integer(5, 0, #argv)"),
-
-  of("postgres.ts", ...server("postgres/connecting"))(
-    "transaction ? () => undefined : connectingBy",
-    "true ? () => undefined : connectingBy",
-  ),
   of("table.ts", ...server("mysql/connecting"))('connectedBy(() => read([""]), store)', "store"),
   of("dynamodb.ts", ...server("dynamodb/connecting"))(
     "connectedBy(connect, { ...store, during })",
@@ -329,66 +240,6 @@ export const STORES = [
     "connect: (key) => client.gets(key)",
     "connect: async () => {}",
   ),
-  queue("queue.ts")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
-  queueTested("a statement on a locked row")("    this.#statements++;\n    const next =", "    const next ="),
-  queueTested("a call on another row does not wait")("lock === undefined ? batch.length : 0", "batch.length"),
-  queueTested("on one connection")("this.#options.statements === 1 && ", "false && "),
-  queueTested("calls that waited on a row")(
-    "    this.#waiting = this.#waiting.filter((pending) => !this.#takeLocked(pending));\n",
-    "",
-  ),
-  queueTested("a check leaves with others")(
-    "(reads && !this.#onLocked.some((earlier) => earlier.ids.includes(id)))",
-    "false",
-  ),
-  queueTested("a row counts as locked for a second")("if (now - seenAt < QUIET) ", ""),
-  queue("statements.ts")("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
-  sqlArgument("rate > 1e-250 AND rate <= 1099511627776", "rate > 1e-250"),
-  sqlArgument("size <= 1099511627776 AND count > 0", "count > 0"),
-  sqlArgument("    AND (max_reserved IS NULL OR max_reserved >= 0 AND max_reserved <= 1099511627776)\n", ""),
-  sqlArgument("OR abs(start) <= 4503599627370496 AND floor(start) = start)\n    AND", "OR true)\n    AND"),
-  oddState("AND s.ts - now <= 3600000::float8 AND", "AND"),
-  oddState("AND s.ts > '-Infinity'::float8 AND", "AND"),
-  oddState(" AND s.value < 'Infinity'::float8\n", "\n"),
-  oddState("IF NOT (before_v IS NULL OR tidegate.is_state(before_v, before_t)) THEN", "IF false THEN"),
-  sqlFull("periods(size + count - ", "periods(size - "),
-  rowsFull("periods(capacity + count - ", "periods(capacity - "),
-  rowsFull("v[i.n], t[i.n])\n    FROM", "capacities[i.s], t[i.n])\n    FROM"),
-  rowsFull(
-    "s.value, s.ts, now) - count,\n          tidegate.refill_ts",
-    "s.value, s.ts, now),\n          tidegate.refill_ts",
-  ),
-  oldRows("AND at IS NULL AND random()", "AND random()"),
-  oldRows("    AND current_setting('transaction_isolation') = 'read committed'\n", ""),
-  sql("rows", "sweep purges the whole table from SQL", "upkeep")("    COMMIT;\n", ""),
-  postgres("client.ts", "clients")(
-    "Object.values((row ?? {}) as object)[0]",
-    "((row ?? {}) as { answer?: unknown }).answer",
-  ),
-  postgres("client.ts", "faults")("!OF_SESSION.test(String(code))", "true"),
-  postgres("client.ts", "odd-clients")(
-    '      connection.on("error", ignore);\n',
-    '      void Promise.resolve().then(() => connection.on("error", ignore));\n',
-  ),
-  postgres("client.ts", "odd-clients")("    returned?.then(acquired).then(undefined, reject);\n", ""),
-  postgres("client.ts", "odd-clients")("isAcquired || connection === undefined", "connection === undefined"),
-  postgres("client.ts", "odd-clients")("isAcquired || connection === undefined", "isAcquired"),
-  postgres("request.ts", "locks")("    this.#caller = { at: this.#caller.at };\n", ""),
-  postgres("request.ts", "locks")("    this.#resolve = this.#reject = ignore;\n", ""),
-  postgres("fault.ts", "pooler")('  "42P05": NO_PREPARE,\n', ""),
-  postgres("fault.ts", "serializable", "faults")('"40001": "conflict",', ""),
-  queue("executor.ts")(
-    "const scope = fault.undone !== undefined || fault.ofRow",
-    "const scope = fault.undone !== undefined",
-  ),
-  of("postgres/executor.ts", ...unit("postgres-deadline"))("? LEAST_REST", "? 0"),
-  postgres("fault.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
-  postgres("executor.ts", "odd-clients")("for (const pending of course.requests) pending.answered();", ""),
-  postgres("executor.ts", "locks")("      for (const pending of requests) pending.answered();\n", ""),
-  of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.#answered", "value: true"),
-  of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.#answered", "value: this.#answered"),
-  postgres("transport.ts", "faults", "odd-clients")("out.count >= this.#most", "false"),
-  postgres("transport.ts", "faults", "odd-clients")("if (isProbe) this.#out = { count: 0 };", ""),
 
   listed("stored-keys.ts", 'while (cursor !== "0");', "while (false);"),
   listed("stored-keys.ts", '.replace(/[\\\\*?[\\]^-]/g, "\\\\$&")', ""),
