@@ -196,6 +196,25 @@ describe("a row that another transaction has locked", () => {
   });
 });
 
+test.each([
+  ["1020: the row has changed", 1020],
+  ["3101: the group has rolled it back", 3101],
+])("a write that ends with error %s, is retried", async (_, errno) => {
+  const pool = fixture.pool();
+  const refused: unknown[] = [];
+  const client = {
+    execute() {},
+    async query(options: { sql: string }, values: unknown[]): Promise<unknown> {
+      if (!options.sql.startsWith("INSERT") || refused.length === 2) return pool.query(options, values);
+      refused.push(errno);
+      throw Object.assign(new Error(`error ${errno}`), { errno });
+    },
+  };
+  const limiter = defineLimits(configs, { store: mysql(client as never, { table: "g" }), timeout: 60_000, log: false });
+  expect((await limiter.limit("stock", { key: `${errno}` })).cause).toBeUndefined();
+  expect(refused).toEqual([errno, errno]);
+});
+
 test.each(Object.entries(clients))("%s: an error has no statement, which has keys of others", async (_, make) => {
   await fixture.rows("CREATE OR REPLACE VIEW fixed AS SELECT 'x' AS id, NULL AS state, 0 AS drop_at");
   const open = make(fixture.server);
