@@ -65,6 +65,10 @@ const RUNTIMES = {
     places: inPath("firefox-esr", "firefox"),
     install: "apt-get install -y --no-install-recommends firefox-esr",
   },
+  webkit: {
+    places: inPath("WebKitWebDriver"),
+    install: "apt-get install -y --no-install-recommends webkit2gtk-driver xvfb",
+  },
 };
 
 /**

@@ -1,5 +1,6 @@
-/** The system's browsers: Chromium, driven by playwright-core, and Firefox, driven by puppeteer-core over WebDriver BiDi. */
+/** The system's browsers: Chromium, driven by playwright-core, Firefox by puppeteer-core over WebDriver BiDi, and WebKit. */
 import { launch } from "../../support/chromium.ts";
+import { launchWebKit } from "./webkit.ts";
 
 export interface Page {
   goto(url: string): Promise<unknown>;
@@ -34,6 +35,11 @@ async function launchFirefox(executablePath: string): Promise<Browser> {
   return { newContext: () => browser.createBrowserContext(), close: () => browser.close() };
 }
 
-export const BROWSERS = { chromium: launch as (program: string) => Promise<Browser>, firefox: launchFirefox };
+const EVERYDAY = { chromium: launch as (program: string) => Promise<Browser>, firefox: launchFirefox };
+/** WebKit on demand: its start for each profile makes half a minute of both files. */
+const BROWSERS = process.env["TIDEGATE_WEBKIT"] ? { ...EVERYDAY, webkit: launchWebKit } : EVERYDAY;
 /** By name. */
-export const browsers = Object.entries(BROWSERS) as [keyof typeof BROWSERS, (program: string) => Promise<Browser>][];
+export const browsers = Object.entries(BROWSERS) as [
+  "chromium" | "firefox" | "webkit",
+  (program: string) => Promise<Browser>,
+][];

@@ -90,7 +90,7 @@ for (const [name, launch] of browsers) {
 
       test("without IndexedDB the limit is the tab's own, and one warning states it", async () => {
         const tab = await open(await browser.newContext());
-        await tab.evaluate("Object.defineProperty(globalThis, 'indexedDB', { value: undefined })");
+        await tab.evaluate("void Object.defineProperty(globalThis, 'indexedDB', { value: undefined })");
         expect(await evaluate(tab, "take(70, 'alone')")).toBe(70);
         expect(await evaluate(tab, "take(70, 'alone')")).toBe(30);
         expect(await evaluate(tab, "fallbacks()")).toEqual([
