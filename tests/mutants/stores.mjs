@@ -179,6 +179,7 @@ export const STORES = [
   mysql("if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new KeyError(LOCKED, false);", ""),
   mysql("    unanswered: { write: new KeyError(LOCKED, false) },\n", ""),
   mysql("3101, 1969]", "3101]"),
+  mysql("1020, ", ""),
   of("mysql.ts", ...server("mysql/connections"))(
     '      if (NO_CONNECTION.includes(errnoOf(error))) return "database";\n',
     "",
