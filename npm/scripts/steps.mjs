@@ -138,7 +138,7 @@ export const nodeSteps = () => [
   vitest("threads", EVERYDAY),
   vitest("packaging", EVERYDAY, "package", PACKAGE),
   vitest("readme", { ...EVERYDAY, prepare: playground }),
-  // The longest come first, so that the last steps are short ones; those that need cargo wait until it has no more of its own.
+  // The longest come first, so that the last steps are short ones; one that needs cargo waits for its lock meanwhile.
   vitest("works", {}, "works with other tools"),
   vitest(
     "hosts",

@@ -14,3 +14,8 @@ export const inStore =
 export const unit = (...names) => names.map((name) => `npm/tidegate/test/${name}.test.ts`);
 /** Tests of tests/stores, which start that store's server. */
 export const server = (...names) => names.map((name) => `tests/stores/${name}.test.ts`);
+/** The same for a store with a folder of its own, among the sources and among the tests. */
+export const inFolder =
+  (store) =>
+  (file, ...tests) =>
+    inStore(`${store}/${file}`, ...server(...tests.map((test) => `${store}/${test}`)));

@@ -1,7 +1,7 @@
 /** Mutants of the PostgreSQL schema and queue, as in `list.mjs`. Those of SQL fail tests that start PostgreSQL. */
-import { inStore as of, server, unit } from "./mutant.mjs";
+import { inFolder, inStore as of, server, unit } from "./mutant.mjs";
 
-const postgres = (file, ...tests) => of(`postgres/${file}`, ...server(...tests.map((test) => `postgres/${test}`)));
+const postgres = inFolder("postgres");
 const migration = postgres("migration.ts", "migration");
 const cleanup = postgres("cleanup.ts", "roles");
 const sql = (file, test, name = "sql") =>

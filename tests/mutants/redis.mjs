@@ -1,7 +1,7 @@
 /** Mutants of the Redis script, and of what its clients answer, as in `list.mjs`. Their tests start Redis. */
-import { inStore as of, server } from "./mutant.mjs";
+import { inFolder, inStore as of, server } from "./mutant.mjs";
 
-const redis = (file, ...tests) => of(`redis/${file}`, ...server(...tests.map((test) => `redis/${test}`)));
+const redis = inFolder("redis");
 const redisStore = (...tests) => of("redis.ts", ...server(...tests.map((test) => `redis/${test}`)));
 const lua = redis("tidegate.lua", "suite", "store", "differential");
 const luaTested = (file, name) => of("redis/tidegate.lua", `tests/stores/redis/${file}.test.ts::${name}`);

@@ -1,17 +1,12 @@
 /** Mutants of `src/stores`, as in `list.mjs`, but those of Redis and PostgreSQL, which have lists of their own. */
-import { inStore as of, server, unit } from "./mutant.mjs";
+import { inStore as of, one, server, unit } from "./mutant.mjs";
 
 const [swap, attempt, trips, waiting] = ["swap", "swap/attempt", "swap/round-trips", "swap/waiting"].map((file) =>
   of(`${file}.ts`, ...unit("swap", "swap-time", "swap-load")),
 );
 const sharing = of("swap/attempt.ts", ...unit("swap", "swap-shared"));
 const batches = of("swap/batches.ts", ...unit("swap", "swap-shared"));
-const combined = (find, replace) => ({
-  file: "npm/tidegate/src/limit/combined.ts",
-  find,
-  replace,
-  tests: unit("swap"),
-});
+const combined = (find, replace) => one("limit/combined.ts", find, replace, "swap.test.ts");
 const steps = of("steps.ts", ...unit("swap", "transactional"));
 const keyedQueue = of("keyed-queue.ts", ...unit("keyed-queue", "transactional"));
 const transactional = of("transactional.ts", ...unit("transactional"));

@@ -28,8 +28,9 @@ function fullCollection() {
  * will. V8's young generation has then grown, by up to 30 MB, which would count as memory of the keys otherwise.
  */
 async function warm(contender, options, keys) {
-  const limiter = await load(contender, { ...options, maxKeys: 20_000 });
-  for (let made = 0; made < keys; made += 20_000) await fill(limiter, 0, 20_000);
+  const few = 20_000;
+  const limiter = await load(contender, { ...options, maxKeys: few });
+  for (let made = 0; made < keys; made += few) await fill(limiter, 0, few);
   globalThis.gc();
   globalThis.gc();
 }
