@@ -114,6 +114,8 @@ export const CALLERS = [
     RETRIES,
   ),
   one("client/fetch.ts", "    pace.denied(at);\n", "", FETCH),
+  one("client/fetch.ts", "if (response.redirected && new", "if (false && new", RETRIES),
+  one("client/fetch.ts", "(response.url).hostname !==", "(response.url).href !==", RETRIES),
   one(
     "client/fetch-request.ts",
     '.pipe === "function") return false;',
@@ -133,7 +135,7 @@ export const CALLERS = [
     "response.clone()",
     client("fetch-share"),
   ),
-  one("client/fetch.ts", "Math.max(...resets)", "Math.min(...resets)", FETCH),
+  one("client/fetch.ts", "resets.reduce((a, b) => Math.max(a, b))", "resets.reduce((a, b) => Math.min(a, b))", FETCH),
   one("client/fetch.ts", "Math.min(MAX_JITTER_MS, Math.max(0, longest - wait))", "MAX_JITTER_MS", EXTREMES),
   one("client/fetch.ts", 'check("idempotent", idempotent(url, init), FLAG)', "idempotent(url, init)", EXTREMES),
   one("client/fetch.ts", 'if (signal !== undefined) check("signal", signal, SIGNAL);', "", EXTREMES),

@@ -31,6 +31,7 @@ interface Attempt {
   readonly number: number;
   /** 0 before the first retry. */
   readonly attempt: number;
+  readonly url: URL;
   readonly key: string;
   /** Epoch ms after which it is not sent again. */
   readonly notAfter: number;
@@ -56,7 +57,8 @@ const FETCH: Check = { ...FUNCTION, expects: "given if the host has none but thi
  * if the request is idempotent and its body can be sent again, and all requests of the key wait meanwhile: for
  * `Retry-After` plus `jitter`, or with exponential backoff if the server sets none, or one of 0. Then the oldest go first, at
  * once no more than were in flight at the denial, and one more for each round of grants, until the queue is idle. A denial that
- * would wait longer than `maxWait` or `deadline` is returned as the response, and the other requests of the key wait.
+ * would wait longer than `maxWait` or `deadline` is returned as the response, and the other requests of the key wait. A denial
+ * by another host, to which a redirect led, is returned too: what that host reports is not read.
  *
  * Aborting a queued request returns its tokens. Rejects with a `QueueError` if the queue is full, or own tokens or the
  * server's limits come after the deadline; and with the errors of `fetch`, which are not retried. A `Request` with a body
@@ -100,6 +102,8 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   /** Applies the limits that a response reports. Returns when to retry, epoch ms, if it is a denial that may be waited for. */
   function retryAtOf(response: Response, pace: ServerPace, request: Attempt): number | undefined {
     check("fetch", response, RESPONSE);
+    // A redirect may lead anywhere: what another host reports must not hold back the requests of the key.
+    if (response.redirected && new URL(response.url).hostname !== request.url.hostname) return undefined;
     const now = clock.now();
     // Dates are read by the host's time, which this clock may be ahead of.
     const reported = readRateLimit(response.headers, ownClock?.now());
@@ -137,7 +141,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
       const exchange = async (): Promise<{ response: Response; at: number | undefined }> => {
         const number = pace.send();
         const response = await hostFetch()(attempt < retries ? copyOf(input) : input, init);
-        return { response, at: retryAtOf(response, pace, { number, attempt, key, notAfter }) };
+        return { response, at: retryAtOf(response, pace, { number, attempt, url, key, notAfter }) };
       };
       const [priority, retryOf] = attempt > 0 ? [RETRY_PRIORITY, call] : [DEFAULT_PRIORITY];
       // No `await` until the next attempt is queued: meanwhile the queue would be idle.
@@ -212,7 +216,8 @@ function retryTime(
   { attempt, jitter, longest, key }: { attempt: number; jitter: number; longest: number; key: string },
 ): number {
   const resets = limits.flatMap(({ remaining, resetAfter }) => (remaining === 0 ? (resetAfter ?? []) : []));
-  const required = retryAfter ?? (resets.length === 0 ? undefined : Math.max(...resets));
+  // Not by one call of `Math.max`: a server may report more limits than a call takes.
+  const required = retryAfter ?? (resets.length === 0 ? undefined : resets.reduce((a, b) => Math.max(a, b)));
   // In a date, a wait of less than a second is 0: retrying then would use all attempts within an instant.
   const wait = required || (FIRST_WAIT * 2 ** attempt) / (1 + jitter);
   // Jitter must not make a wait that is allowed too long.

@@ -85,6 +85,16 @@ test("whatever a server sends, a request gets a response or is late", async () =
   await fc.assert(property, { numRuns: 500 });
 });
 
+test("a denial with more limits than a call takes arguments is one with a wait", async () => {
+  const { clock, fetch } = serving(429, { RateLimit: `${"a;r=0;t=1,".repeat(130_000)}a;r=0;t=2` }, { retries: 0 });
+  expect((await fetch(URL_)).status).toBe(429);
+  const late = fetch(URL_, {}).then(String);
+  await clock.pass(1999);
+  expect(fetch.queued).toBe(1);
+  await clock.pass(1);
+  expect(await late).toBe("[object Response]");
+});
+
 test("a wait of exactly `maxWait` is waited, whatever the jitter: it is spread over what `maxWait` leaves", async () => {
   const waits = new Set<number>();
   for (const [seconds, latest] of [
