@@ -147,6 +147,7 @@ export const HTTP = [
   one("http/client-ip.ts", "text === list[i]", "true", TRUST),
   one("http/client-ip.ts", "texts.length === list.length", "texts.length > 0", TRUST),
   // All middleware.
+  gate("    void incoming.socket?.remoteAddress;\n", "", NODE),
   gate("if (this.#decided.get(once) === true) return undefined;", "", EXPRESS),
   gate("!this.decision.ok && !this.#gate.options.shadow", "!this.decision.ok", GATE, EXPRESS),
   gate("headers === undefined || shadow", "headers === undefined", EXPRESS, GATE),

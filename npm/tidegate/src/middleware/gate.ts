@@ -168,6 +168,8 @@ export class Gate<R> {
       if (this.#decided.get(once) === true) return undefined;
       this.#decided.set(once, true);
     }
+    // Node.js keeps an address that was read: a client that leaves while a function of the options is awaited keeps its key.
+    void incoming.socket?.remoteAddress;
     const { skip } = this.options;
     if (skip === undefined) return this.#decide(request, incoming);
     return follow(skip(request), (skipped) => (skipped ? undefined : this.#decide(request, incoming)));

@@ -1,10 +1,11 @@
-import { createServer, IncomingMessage, ServerResponse } from "node:http";
+import { createServer, IncomingMessage, request as send, ServerResponse } from "node:http";
 import { connect as connect2, createServer as createServer2 } from "node:http2";
 import { type AddressInfo, Socket } from "node:net";
 import { once } from "node:events";
 import { Writable } from "node:stream";
 import connect from "connect";
 import { expect, expectTypeOf, test } from "vitest";
+import { clientIp } from "../../src/http/index.ts";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type NodeOptions, rateLimit, rateLimitMiddleware } from "../../src/middleware/node.ts";
 import { handle, headerOf, listen } from "./handler.ts";
@@ -177,6 +178,30 @@ test("a listener of node:http2 is limited by the peer's address, and its request
   expect(keys).toEqual([authority, "127.0.0.1", authority, "127.0.0.1"]);
   session.close();
   await once(limited.close(), "close");
+});
+
+test.each<[string, (left: (request: IncomingMessage) => Promise<unknown>) => NodeOptions<"api">]>([
+  ["skip", (left) => ({ name: "api", skip: (request) => left(request).then(() => false) })],
+  ["limits", (left) => ({ limits: (request) => left(request).then(() => [{ name: "api" }]) })],
+  ["key", (left) => ({ name: "api", key: (request) => left(request).then(() => clientIp(request)) })],
+])("a client that leaves while `%s` is awaited has the key of its address", async (_, option) => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } });
+  let decided = (): void => undefined;
+  const decision = new Promise<void>((resolve) => {
+    decided = resolve;
+  });
+  const client = { destroy: (): unknown => undefined };
+  const left = (request: IncomingMessage) => {
+    client.destroy();
+    return once(request.socket, "close");
+  };
+  const options: NodeOptions<"api"> = { ...option(left), onDecision: () => decided() };
+  const { url } = await listen(createServer(rateLimit(limits, options, (_, response) => response.end())));
+  const sent = send(url).on("error", () => undefined);
+  client.destroy = () => sent.destroy();
+  sent.end();
+  await decision;
+  expect(limits.check("api", { key: "127.0.0.1" }).ok).toBe(false);
 });
 
 test("onError gets the error of a function in the options, and the request 500", async () => {
