@@ -114,10 +114,10 @@ async function grpcIn(settings: Settings, file: PolicyFile, log: Log): Promise<G
   return grpcPort === undefined ? undefined : (await import("./grpc.ts")).serveGrpc(file, settings, grpcPort, log);
 }
 
-function serverOf(app: ReturnType<typeof appOf>, { headerLimit }: Settings): Server {
+function serverOf(fetch: ReturnType<typeof appOf>["fetch"], { headerLimit }: Settings): Server {
   const serverOptions = { maxHeaderSize: headerLimit };
   // The host of requests without one, which is all that HAProxy's `option httpchk` sends.
-  const server = createAdaptorServer({ fetch: app.fetch, serverOptions, hostname: "localhost" }) as Server;
+  const server = createAdaptorServer({ fetch, serverOptions, hostname: "localhost" }) as Server;
   // By default Node.js drops headers beyond the thousandth, which may be the proxy's. Their bytes are bounded.
   server.maxHeadersCount = 0;
   // By default 5 s. A request that a client sends while the service ends an idle connection fails; proxies keep theirs for 60 s.
@@ -165,9 +165,13 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
     const connectionError = (): unknown => unconnected;
     const parts = { store: opened.store, onStoreError, timeout, log, makeConsole, observer, reloaded, connectionError };
     const file = new PolicyFile(settings.policies, parts);
-    // Until the listener ends: a client whose connection ended before would open another, which the end resets.
-    const accepting = (): boolean => server.listening;
-    const server: Server = serverOf(appOf({ ...settings, file, metrics, log, accepting }), settings);
+    const accepting = (): boolean => !stopping;
+    const app = appOf({ ...settings, file, metrics, log, accepting });
+    // While the last connections are accepted, requests wait: a client that has its answer may open another.
+    let held: Promise<void> | undefined;
+    const fetch: typeof app.fetch = (...request) =>
+      held === undefined ? app.fetch(...request) : held.then(() => app.fetch(...request));
+    const server: Server = serverOf(fetch, settings);
     const { port } = await listen(server, settings);
     const connections = connectionsTo(port);
     const grpc = await grpcIn(settings, file, log).catch((error) => {
@@ -185,9 +189,12 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
       close: async (reason) => {
         if (stopping) return;
         stopping = true;
-        await acceptAll(server, settings.shutdownTimeout / 10);
+        held = acceptAll(server, settings.shutdownTimeout / 10);
+        await held;
+        const stopped = stop(running, settings.shutdownTimeout, log);
+        // The listener has ended before this line, which takes time.
         log.info("stopping", { reason });
-        await stop(running, settings.shutdownTimeout, log);
+        await stopped;
       },
     };
   } catch (error) {
