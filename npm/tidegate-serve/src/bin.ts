@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The program behind `npx tidegate-serve`: connects the command line to this process.
 import { readFileSync } from "node:fs";
-import { reportUnwritable } from "tidegate/cli";
+import { printable, reportUnwritable } from "tidegate/cli";
 import { run, UsageError } from "./cli.ts";
 
 reportUnwritable("tidegate-serve");
@@ -15,7 +15,7 @@ run(process.argv.slice(2), {
   },
   (error: unknown) => {
     if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`tidegate-serve: ${error.message}\n`);
+    process.stderr.write(`${printable(`tidegate-serve: ${error.message}`)}\n`);
     process.exitCode = 2;
   },
 );
