@@ -234,6 +234,20 @@ describe("a mistake in a request", () => {
     expect((await service.request("/v1/check", options)).status).toBe(200);
   });
 
+  test("a body that is not UTF-8 is refused: keys that differ in such bytes would share one limit", async () => {
+    const headers = { "content-type": "application/json" };
+    const sent = (key: number[]) => {
+      const body = Buffer.concat([Buffer.from('{ "name": "shared", "key": "'), Buffer.from(key), Buffer.from('" }')]);
+      return service.request("/v1/check", { method: "POST", headers, body });
+    };
+    // In ISO 8859-1 an accented letter; a surrogate; an overlong slash.
+    for (const bytes of [[0xe9], [0xed, 0xa0, 0x80], [0xc0, 0xaf]]) {
+      const { status, body } = await sent(bytes);
+      expect([status, body.field, body.rule]).toEqual([400, "body", expect.stringMatching(/^JSON \(.*utf-8/)]);
+      expect(body.value).toMatch(/\ufffd" \}$/);
+    }
+  });
+
   test("a body that is too large is refused, with its length or without", async () => {
     const body = JSON.stringify({ name: "shared", key: "x".repeat(70_000) });
     const sized = await service.post("/v1/decide", body);

@@ -39,14 +39,18 @@ function incomplete(error: NodeJS.ErrnoException): never {
   throw new RequestError({ field: "body", rule: "complete", remedy: "Send all of it." });
 }
 
-/** The body of a request. Throws a {@link RequestError} if it is not complete, or not JSON. */
+/** With its default, U+FFFD in place of what is not UTF-8, different keys would share one limit. */
+const UTF_8 = new TextDecoder("utf-8", { fatal: true });
+
+/** The body of a request. Throws a {@link RequestError} if it is not complete, or not JSON in UTF-8. */
 async function bodyOf(c: Context): Promise<unknown> {
-  const text = await c.req.text().catch(incomplete);
+  const bytes = await c.req.arrayBuffer().catch(incomplete);
   try {
-    return JSON.parse(text);
+    return JSON.parse(UTF_8.decode(bytes));
   } catch (error) {
     const rule = `JSON (${(error as Error).message})`;
-    throw new RequestError({ field: "body", rule, value: text, remedy: "Send a JSON object." });
+    const value = new TextDecoder().decode(bytes);
+    throw new RequestError({ field: "body", rule, value, remedy: "Send a JSON object." });
   }
 }
 
