@@ -69,6 +69,11 @@ describe("a wrong name throws", () => {
       () => defineLimits({ "send message": bucket }),
       '`name` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got "send message" (in the limit "send message")',
     ],
+    [
+      "of a megabyte",
+      () => defineLimits({ ["a".repeat(2 ** 20)]: bucket }),
+      `\`name\` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got "${"a".repeat(80)}…" (in the limit "${"a".repeat(80)}…")`,
+    ],
   ]);
 });
 

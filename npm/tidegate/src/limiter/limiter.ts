@@ -39,7 +39,7 @@ import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import { PLAIN, tagOf } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { OPS, RESERVE } from "../engine/generated/wire.ts";
-import { InputError, RateLimitError } from "../limit/errors.ts";
+import { InputError, RateLimitError, show } from "../limit/errors.ts";
 import type { Leases } from "./lease/leases.ts";
 import { configOf } from "../limit/evaluator.ts";
 import { callLimit, Limit } from "../limit/limit.ts";
@@ -61,7 +61,7 @@ function define(name: string, config: Config): Limit {
   try {
     return new Limit(name, config);
   } catch (error) {
-    if (error instanceof InputError) error.message += ` (in the limit ${JSON.stringify(name)})`;
+    if (error instanceof InputError) error.message += ` (in the limit ${show(name)})`;
     throw error;
   }
 }
