@@ -1,8 +1,8 @@
 // `node npm/scripts/packages.mjs [folder]` makes the tarballs of the packages as they are published.
 //
 // npm publishes a copy of npm/tidegate with what only a release has: the addon's packages as optional dependencies at
-// the same version, the licences of linked code, and its entries again for old TypeScript. The repository cannot name those
-// packages: npm would look them up in the registry, or refuse to link those of other systems.
+// the same version, and the licences of linked code. The repository cannot name those packages: npm would look them up in
+// the registry, or refuse to link those of other systems.
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -17,22 +17,13 @@ const source = (name) => join(root, "npm", name);
 /** The platforms whose addon was built or copied here. */
 export const built = () => Object.keys(PLATFORMS).filter((name) => existsSync(addonOf(name)));
 
-/** The declarations of each entry, for TypeScript's resolution from before `exports`. */
-const typesOf = ({ exports }) =>
-  Object.fromEntries(
-    Object.entries(exports)
-      .filter(([entry]) => entry !== "." && entry !== "./package.json")
-      .map(([entry, target]) => [entry.slice(2), [target.default?.replace(/\.js$/, ".d.cts") ?? target]]),
-  );
-
 function manifestOf(name) {
   const manifest = JSON.parse(readFileSync(join(source(name), "package.json"), "utf8"));
   manifest.files = [...manifest.files, "THIRD-PARTY-LICENSES"];
   if (name !== "tidegate") return manifest;
   const { version } = manifest;
   const platforms = Object.keys(PLATFORMS).map((platform) => [`@tidegate/${platform}`, version]);
-  const typesVersions = { "*": typesOf(manifest) };
-  return { ...manifest, typesVersions, optionalDependencies: Object.fromEntries(platforms) };
+  return { ...manifest, optionalDependencies: Object.fromEntries(platforms) };
 }
 
 /** Copies one package into its own folder there, ready to be packed. */
