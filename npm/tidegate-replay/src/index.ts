@@ -81,7 +81,8 @@ export async function replay(
     throw new Error(message, { cause: error });
   } finally {
     run?.free();
-    for (const log of logs) await log.close();
+    // What failed before is what the caller gets.
+    await Promise.allSettled(logs.map((log) => log.close()));
     spool.close();
   }
 }

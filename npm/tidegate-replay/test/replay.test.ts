@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test, vi } from "vitest";
 import { type Progress, replay } from "../src/index.ts";
+import type { Log } from "../src/log.ts";
 import { temporaryFile } from "../src/spool.ts";
 import { logs } from "./logs.ts";
 
@@ -87,6 +88,20 @@ describe("replay", () => {
     await expect(replay([log, folder], OPTIONS)).rejects.toThrow(/it is a folder/);
     await expect(replay([log], { limits: ["rate=0 period=1s"] })).rejects.toThrow(/`rate` must be/);
     expect(opened()).toEqual([]);
+  });
+
+  test("a log that cannot be closed hides no other error, and keeps no file open", async () => {
+    vi.resetModules();
+    vi.doMock("../src/log.ts", async (load) => {
+      const { openLog } = await load<typeof import("../src/log.ts")>();
+      const close = (log: Log) => log.close().then(() => Promise.reject(new Error("EIO: i/o error, close")));
+      return { openLog: (name: string) => openLog(name).then((log) => ({ ...log, close: () => close(log) })) };
+    });
+    const { replay: again } = await import("../src/index.ts");
+    vi.doUnmock("../src/log.ts");
+    const log = write("kept.csv", CSV);
+    await expect(again([log, log, `${log}.none`], OPTIONS)).rejects.toThrow(`${log}.none cannot be read: ENOENT`);
+    if (process.platform === "linux") expect(opened()).toEqual([]);
   });
 
   test("leaves no temporary file, not even while it runs", async () => {
