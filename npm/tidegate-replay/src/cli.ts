@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { HELP } from "./help.ts";
@@ -20,9 +20,23 @@ interface Terminal {
   status?: ((line: string) => void) | undefined;
 }
 
-/** A mistake in the command line, or a log that cannot be read: to be printed in one line, without a stack. */
+/** A UTF-16 unit as an escape of JSON. */
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+/**
+ * The text with escapes in place of what a terminal obeys, and of what turns or hides text: clients choose keys, and others
+ * write policies. JSON remains what it is.
+ */
+const printable = (text: string): string =>
+  text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (found) => found.split("").map(escaped).join(""));
+
+/** A mistake in the command line, or a log that cannot be read: to be printed without a stack. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+
+  constructor(message: string) {
+    super(printable(message));
+  }
 }
 
 const OPTIONS = {
@@ -112,9 +126,11 @@ function optionsOf(values: Values, terminal: Terminal): Options {
   };
 }
 
+/** The same text for every name of one file. */
 function placeOf(path: string): string {
   try {
-    return realpathSync(path);
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev} ${ino}`;
   } catch {
     return resolve(path);
   }
@@ -153,15 +169,6 @@ function write(path: string | undefined, content: string | null): void {
   }
 }
 
-/** A UTF-16 unit as an escape of JSON. */
-const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-
-/** The report as JSON, with escapes in place of what a terminal obeys, and of what turns or hides text: clients choose keys. */
-const jsonOf = (report: Replayed["report"]): string =>
-  JSON.stringify(report, undefined, 2).replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (found) =>
-    found.split("").map(escaped).join(""),
-  );
-
 /**
  * Runs the command line and returns the exit code: 0, or 1 if more than `--budget` is denied.
  *
@@ -190,7 +197,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     terminal.status?.("");
   }
   const { report, text, html, svg } = replayed;
-  terminal.out(values.json === true ? jsonOf(report) : text.trimEnd());
+  terminal.out(printable(values.json === true ? JSON.stringify(report, undefined, 2) : text.trimEnd()));
   write(values.html, html);
   write(values.svg, svg);
   const { budget, suggest } = values;

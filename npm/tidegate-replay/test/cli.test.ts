@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, symlinkSync } from "node:fs";
+import { existsSync, linkSync, readFileSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { HELP } from "../src/help.ts";
@@ -11,8 +11,9 @@ const { folder, write } = logs("cli");
 async function command(...argv: string[]): Promise<{ code: number; out: string; status: string[] }> {
   const [out, status] = [[] as string[], [] as string[]];
   const read = (path: string): string => {
-    if (path !== "p.json") throw new Error("no such file");
-    return '{"rules":[]}';
+    if (path === "p.json") return '{"rules":[]}';
+    if (path === "odd.json") return JSON.stringify({ rules: [{ name: "a\u202eb\x1b[2J" }] });
+    throw new Error("no such file");
   };
   const terminal = {
     out: (line: string) => void out.push(line),
@@ -59,12 +60,14 @@ describe("tidegate-replay", () => {
   test("a page or picture never replaces the log, the policy or the other one", async () => {
     const csv = "time,ip\n1700000000,a\n";
     const log = write("kept.csv", csv);
-    const link = join(folder, "link.csv");
+    const [link, name] = [join(folder, "link.csv"), join(folder, "name.csv")];
     symlinkSync(log, link);
+    linkSync(log, name);
     const page = join(folder, "page.html");
     for (const argv of [
       [log, ...LIMIT, "--html", log],
       [log, ...LIMIT, "--svg", link],
+      [log, ...LIMIT, "--html", name],
       [log, ...LIMIT, "--html", page, "--svg", join(folder, "..", basename(folder), "page.html")],
       [log, "--policy", "p.json", "--html", "./p.json"],
     ])
@@ -96,12 +99,17 @@ describe("tidegate-replay", () => {
     });
   });
 
-  test("the keys in its JSON have no character that a terminal obeys or that turns text", async () => {
-    const key = "\u009b31m\u007f\u202e\u{e0041}é漢";
+  test("what it prints has no character that a terminal obeys, or that turns or hides text", async () => {
+    const key = "\u009b31m\u007f\u202e\u200b\u{e0041}é漢";
     const log = write("odd.json", `${JSON.stringify({ time: 1000, key })}\n`.repeat(3));
-    const { out } = await command(log, ...LIMIT, "--key", "key", "--json");
-    expect(out).not.toMatch(/[\u007f-\u009f\p{Cf}]/u);
-    expect(JSON.parse(out).limits[0].worst[0].key).toContain(key);
+    const odd = /(?!\n)[\p{Cc}\p{Cf}]/u;
+    const json = (await command(log, ...LIMIT, "--key", "key", "--json")).out;
+    expect(JSON.parse(json).limits[0].worst[0].key).toContain(key);
+    const { out } = await command(log, ...LIMIT, "--key", "key");
+    expect(out).toContain("\\u200b");
+    const { message } = (await command(log, "--policy", "odd.json").catch((error: unknown) => error)) as Error;
+    expect(message).toContain("a\\u202eb");
+    for (const text of [json, out, message]) expect(text).not.toMatch(odd);
   });
 
   test.each([
