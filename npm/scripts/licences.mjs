@@ -6,16 +6,15 @@ import { root } from "./run.mjs";
 const LINE = "=".repeat(80);
 
 /** The MIT licence for parts that name it and publish no text. */
-const mit = (authors) =>
-  read(join(root, "LICENSE")).replace(/^Copyright .*$/m, `Copyright (c) ${authors.join(", ") || "its authors"}`);
+const mit = (authors) => read(join(root, "LICENSE")).replace(/^Copyright .*$/m, `Copyright (c) ${authors.join(", ")}`);
 
 /** The texts of a part; without its own, those of the licence that it names. */
 function textsOf(part, parts) {
   if (part.files.length > 0) return part.files.map(read);
-  if (/\bMIT\b/.test(part.licence)) return [mit(part.authors)];
+  if (/\bMIT\b/.test(part.licence) && part.authors.length > 0) return [mit(part.authors)];
   const apache = parts.flatMap(({ files }) => files).find((file) => /LICENSE-APACHE$/.test(file));
   if (part.licence === "Apache-2.0" && apache !== undefined) return [read(apache)];
-  throw new Error(`${part.name} ${part.version} is ${part.licence}, and has no text of it`);
+  throw new Error(`${part.name} ${part.version} is ${part.licence}, and has neither its text nor authors`);
 }
 
 /**

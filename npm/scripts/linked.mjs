@@ -113,14 +113,17 @@ function namesBundled(name) {
   return readdirSync(folder).flatMap(scoped);
 }
 
-/** The npm packages that the build bundled. */
+/** The npm packages that the build bundled; for those without a file of their licence, whom their README names as holders. */
 function bundled(name) {
   return namesBundled(name).map((one) => {
-    const { version, license, homepage } = JSON.parse(read(join(root, "node_modules", one, "package.json")));
+    const folder = join(root, "node_modules", one);
+    const { version, license, homepage } = JSON.parse(read(join(folder, "package.json")));
     const about = homepage ?? `https://www.npmjs.com/package/${one}`;
     const purl = `pkg:npm/${one.replace("@", "%40")}@${version}`;
-    const files = texts(join(root, "node_modules", one));
-    return { name: one, version, licence: license, about, purl, authors: [], files };
+    const files = texts(folder);
+    const named = files.length > 0 ? [] : read(join(folder, "README.md")).matchAll(/^Copyright \(c\) (.+)$/gm);
+    const authors = Array.from(named, ([, holder]) => holder);
+    return { name: one, version, licence: license, about, purl, authors, files };
   });
 }
 
