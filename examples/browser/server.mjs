@@ -7,12 +7,11 @@ const page = new URL("page.html", import.meta.url);
 const dist = new URL(".", import.meta.resolve("tidegate"));
 
 const server = createServer(async ({ url }, response) => {
-  const { pathname } = new URL(url, "http://localhost");
-  const [, path] = /^\/tidegate\/([\w/-]+\.js)$/.exec(pathname) ?? [];
-  const file = path === undefined ? page : new URL(path, dist);
+  const [, path] = /^\/tidegate\/(\w[\w/-]*\.js)$/.exec(url) ?? [];
+  const [file, type] = path === undefined ? [page, "text/html"] : [new URL(path, dist), "text/javascript"];
   try {
-    const type = path === undefined ? "text/html" : "text/javascript";
-    response.writeHead(200, { "Content-Type": type }).end(await readFile(fileURLToPath(file)));
+    const content = await readFile(fileURLToPath(file));
+    response.writeHead(200, { "Content-Type": type }).end(content);
   } catch {
     response.writeHead(404).end();
   }

@@ -1,5 +1,5 @@
 /** The small examples, each in its runtime, in a project with only the packed tarball. */
-import { cpSync } from "node:fs";
+import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, test } from "vitest";
@@ -97,11 +97,16 @@ await inRuntime("chromium", (program) => {
     const running = await start(process.execPath, ["server.mjs"], /(http:\S+)\n/, { cwd: folder, env });
     const browser = await launch(program);
     try {
+      const [url, own] = [running.ready[1] as string, join(folder, "own.js")];
+      writeFileSync(own, "");
+      // A module that does not exist, and one outside the package's folder.
+      expect((await fetch(`${url}tidegate/none.js`)).status).toBe(404);
+      expect(await (await fetch(`${url}tidegate/${own}`)).text()).toMatch(/^<!doctype html>/);
       const context = await browser.newContext();
       const shown: string[] = [];
       for (let tab = 0; tab < 2; tab++) {
         const page = await context.newPage();
-        await page.goto(running.ready[1] as string);
+        await page.goto(url);
         await page.locator("body[data-ready]").waitFor();
         for (let i = 0; i < 2; i++) {
           await page.evaluate("document.querySelector('output').value = ''");
