@@ -263,7 +263,7 @@ export const CALLERS = [
   one("react/clock-offset.ts", "Math.ceil(at - (this.#offset ?? 0))", "Math.floor(at - (this.#offset ?? 0))", CLOCK),
   // Log replay.
   replaying("index.ts", "    spool.close();\n"),
-  replaying("index.ts", "    for (const log of logs) await log.close();\n"),
+  replaying("index.ts", "    await Promise.allSettled(logs.map((log) => log.close()));\n"),
   replaying("log.ts", "    await file?.close();\n"),
   // Logs and commands.
   one("observe/observer.ts", "const given = [...keys];", "const given = keys.map(() => keys[0] as string);", OBSERVE),
