@@ -103,6 +103,28 @@ test("the rows of a statement are locked in the order of the table, whatever the
   await Promise.all(calls);
 });
 
+test("one row of 64 that fails costs the statements of a search, not one for each row", async () => {
+  const { sent, call, turn } = open({ statements: 1 });
+  const keys = Array.from({ length: 64 }, (_, i) => `k${i + 10}`);
+  const calls = keys.map(call);
+  const left = new Set(keys);
+  let statements = 0;
+  for (; left.size > 0; statements++) {
+    await turn();
+    const { values, reject } = sent.shift() as (typeof sent)[number];
+    const rows = [...String(values[0]).matchAll(/k\d\d/g)].map(([key]) => key);
+    if (rows.length > 1 && rows.includes("k42")) reject(Object.assign(new Error("overflow"), { code: "22003" }));
+    else {
+      for (const row of rows) left.delete(row);
+      reject(new Error(`of ${rows.length}`));
+    }
+  }
+  expect(statements).toBe(13);
+  const errors = (await Promise.all(calls)) as Error[];
+  expect(String(errors[keys.indexOf("k42")])).toContain("of 1");
+  expect(String(errors[0])).toContain("of 32");
+});
+
 test("a number that PostgreSQL cannot compute with is an error of its key, and any other one of the store", async () => {
   const { sent, call, turn } = open();
   const calls = [call("a"), call("b")];

@@ -152,8 +152,10 @@ export class Executor {
   /** Rejects the requests of a statement that failed for good. */
   async #failed({ requests, lock }: Course, fault: Fault, error: unknown): Promise<undefined> {
     if (requests.length > 1 && !this.#options.transaction && fault.ofRow) {
-      // Nothing was written. Each is sent on its own, so that the one that fails fails alone.
-      for (const pending of requests) await this.execute([pending], lock);
+      // Nothing was written. Halves are sent until the one that fails fails alone: few statements, for which others wait.
+      const half = requests.length >> 1;
+      await this.execute(requests.slice(0, half), lock);
+      await this.execute(requests.slice(half), lock);
       return;
     }
     const cause = error instanceof NotSent ? undefined : error;
