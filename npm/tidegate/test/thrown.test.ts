@@ -1,9 +1,11 @@
 /** Errors of clients that cannot be read, or are too long to be logged: the call ends as with any other error. */
 import { setImmediate as turn } from "node:timers/promises";
+import { inspect } from "node:util";
 import { expect, test, vi } from "vitest";
 import { defineLimits, type Store, StoreError } from "../src/index.ts";
 import { postgres } from "../src/stores/postgres.ts";
 import { redis } from "../src/stores/redis.ts";
+import { sqlite } from "../src/stores/sqlite.ts";
 import { behind } from "./behind.ts";
 import { table } from "./swap-table.ts";
 
@@ -63,6 +65,22 @@ test.each(
     expect(unhandled).not.toHaveBeenCalled();
     expect(error).toHaveBeenCalledOnce();
     expect(error.mock.calls[0]?.[1]).toBeInstanceOf(Error);
+  },
+);
+
+const refused = () => fetch("https://app:hunter2@localhost:1/pipeline") as Promise<never>;
+
+test.each([
+  ["redis", () => redis({ eval: refused, evalsha: refused })],
+  ["sqlite", () => sqlite({ execute: refused })],
+])(
+  "%s, whose client has a URL with a password, which `fetch` refuses: the password is in no error and no log",
+  async (_, open) => {
+    const error = vi.fn();
+    const limits = defineLimits(configs, { store: open(), timeout: 60_000, log: { error, info: () => {} } });
+    const { cause } = await limits.limit("one", { key: "a" });
+    expect(String(cause)).toContain("a URL that includes credentials");
+    expect(inspect([cause, error.mock.calls])).not.toContain("hunter2");
   },
 );
 

@@ -70,6 +70,13 @@ export function readable(error: unknown): unknown {
   }
 }
 
+/** How `fetch` refuses a URL with a password, which its message has. */
+const WITH_PASSWORD = /^Request cannot .* credentials/;
+
+/** An error of a client that sends by `fetch`, without the password of its URL. */
+export const withoutPassword = (error: unknown): unknown =>
+  WITH_PASSWORD.test(messageOf(error)) ? new Error("`fetch` refuses a URL that includes credentials") : error;
+
 /** Characters of a message that are kept. An ORM's message may contain all values of a statement. */
 const MOST_TEXT = 2000;
 

@@ -1,7 +1,7 @@
 /** A store in a table of an SQL database that has no functions of ours: what SQLite and MySQL share. */
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkTable } from "../limit/checks.ts";
-import { InputError, messageOf, showClient } from "../limit/errors.ts";
+import { InputError, messageOf, showClient, withoutPassword } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy } from "./connecting.ts";
 import { SLACK } from "./steps.ts";
@@ -76,7 +76,7 @@ export function tableStore(
   let writes = 0;
 
   function explained(error: unknown): unknown {
-    if (!statements.isForeign(error)) return error;
+    if (!statements.isForeign(error)) return withoutPassword(error);
     const remedy = 'give the store one of its own, such as { table: "rate_limits" }';
     return new Error(`the table ${table} is not a store's (${messageOf(error)}): ${remedy}`, { cause: error });
   }

@@ -1,7 +1,7 @@
 /** Sends requests: those made in one turn of the event loop go out as one call of the script. */
 
 import type { Decision, State } from "../../limit/decision.ts";
-import { messageOf, readable, StoreError } from "../../limit/errors.ts";
+import { messageOf, readable, StoreError, withoutPassword } from "../../limit/errors.ts";
 import { LOOK } from "../../limit/evaluator.ts";
 import { overdueTimers } from "../../limit/monotonic.ts";
 import type { Deadline, Operation } from "../contract.ts";
@@ -328,7 +328,7 @@ const QUOTED = /, (?:with args beginning with|command was): .*/s;
 function withoutCommand(error: unknown): unknown {
   const message = messageOf(error);
   const kept = message.replace(QUOTED, "");
-  return kept === message ? error : new Error(kept);
+  return kept === message ? withoutPassword(error) : new Error(kept);
 }
 
 const settled = Promise.resolve();
