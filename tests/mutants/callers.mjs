@@ -114,8 +114,8 @@ export const CALLERS = [
     RETRIES,
   ),
   one("client/fetch.ts", "    pace.denied(at);\n", "", FETCH),
-  one("client/fetch.ts", "if (response.redirected && new", "if (false && new", RETRIES),
-  one("client/fetch.ts", "(response.url).hostname !==", "(response.url).href !==", RETRIES),
+  one("client/fetch.ts", "if (response.redirected && !", "if (false && !", RETRIES),
+  one("client/fetch.ts", "`) || `.", "`) && `.", RETRIES),
   one(
     "client/fetch-request.ts",
     '.pipe === "function") return false;',

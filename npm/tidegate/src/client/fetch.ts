@@ -58,7 +58,7 @@ const FETCH: Check = { ...FUNCTION, expects: "given if the host has none but thi
  * `Retry-After` plus `jitter`, or with exponential backoff if the server sets none, or one of 0. Then the oldest go first, at
  * once no more than were in flight at the denial, and one more for each round of grants, until the queue is idle. A denial that
  * would wait longer than `maxWait` or `deadline` is returned as the response, and the other requests of the key wait. A denial
- * by another host, to which a redirect led, is returned too: what that host reports is not read.
+ * by an unrelated host, to which a redirect led, is returned too: what that host reports is not read.
  *
  * Aborting a queued request returns its tokens. Rejects with a `QueueError` if the queue is full, or own tokens or the
  * server's limits come after the deadline; and with the errors of `fetch`, which are not retried. A `Request` with a body
@@ -102,8 +102,8 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   /** Applies the limits that a response reports. Returns when to retry, epoch ms, if it is a denial that may be waited for. */
   function retryAtOf(response: Response, pace: ServerPace, request: Attempt): number | undefined {
     check("fetch", response, RESPONSE);
-    // A redirect may lead anywhere: what another host reports must not hold back the requests of the key.
-    if (response.redirected && new URL(response.url).hostname !== request.url.hostname) return undefined;
+    // A redirect may lead anywhere: what a stranger reports must not hold back the requests of the key.
+    if (response.redirected && !areRelated(new URL(response.url).hostname, request.url.hostname)) return undefined;
     const now = clock.now();
     // Dates are read by the host's time, which this clock may be ahead of.
     const reported = readRateLimit(response.headers, ownClock?.now());
@@ -175,6 +175,10 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   });
   return limited;
 }
+
+/** Whether they are one host, or one of them is the other's subdomain, such as `www.example.com`. */
+const areRelated = (host: string, other: string): boolean =>
+  `.${host}`.endsWith(`.${other}`) || `.${other}`.endsWith(`.${host}`);
 
 /** By shape: a `fetch` of another package has its own class, and one of a test may return nothing. */
 const RESPONSE: Check = {
