@@ -21,10 +21,19 @@ impl From<io::Error> for Error {
     }
 }
 
-/// A character of a log for display: no control, and none that turns the direction of the text behind it.
+/// A character of a log for display: no control, and none that turns the direction of the text behind it or is not seen.
 pub(crate) fn visible(c: char) -> char {
-    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if c.is_control() || turns { '\u{fffd}' } else { c }
+    let hidden = matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    );
+    if c.is_control() || hidden { '\u{fffd}' } else { c }
 }
 
 /// Text of a log for display: on one line, without control characters, shortened.
@@ -53,5 +62,9 @@ mod tests {
         }
         assert_eq!(shown("a\u{202e}b\u{2067}c".as_bytes()), "a\u{fffd}b\u{fffd}c");
         assert_eq!(shown(b"a\tb\x1b\xff"), "a\u{fffd}b\u{fffd}\u{fffd}");
+        // A key with such a character would look like one without.
+        for hidden in ['\u{ad}', '\u{200b}', '\u{2060}', '\u{feff}', '\u{e0041}'] {
+            assert_eq!(shown(format!("a{hidden}b").as_bytes()), "a\u{fffd}b");
+        }
     }
 }
