@@ -90,7 +90,7 @@ export function headerIn(headers: ClientRequest["headers"], name: string): strin
   return Array.isArray(value) ? value.join(",") : typeof value === "string" ? value : undefined;
 }
 
-/** The same, of a name in other letters too, as in an event of API Gateway v1. Of several such names none is read. */
+/** The same; if there is none, of the name in other letters, as in an event of API Gateway v1. Of several such names none is read. */
 function anyCase(headers: ClientRequest["headers"], name: string): string {
   const found = headerIn(headers, name);
   if (found !== undefined) return found;
