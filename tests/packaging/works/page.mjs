@@ -29,7 +29,8 @@ On the edge runtime of Next.js and Vercel, which does not allow WebAssembly from
 
 ## Older versions
 
-Tried once, on 2026-11-30 with Node.js 20.20, and not in the tests: a build for production, and 30 parallel requests.
+Tried once, on 2026-11-30 with Node.js 20.20, and not in the tests: builds for production that get 30 parallel requests, test files, and
+decisions on PostgreSQL.
 
 | tool | works from | older versions |
 |---|---|---|
@@ -37,11 +38,12 @@ Tried once, on 2026-11-30 with Node.js 20.20, and not in the tests: a build for 
 | React Native | 0.79 | need settings: [React Native](../start/react-native.md) |
 | Vite | 4.2 | do not read \`imports\` of \`package.json\`: \`failed to resolve import "#layers"\`. Nuxt 3.0 has such a Vite |
 | webpack | 5.36, for Node.js 5.54 | the same, with the error "Final loader (unknown) didn't return a Buffer or String" |
-| esbuild | 0.16 | 0.14 and 0.15 build pages and CommonJS, but no ES modules for Node.js that run |
+| esbuild | 0.16 | 0.14.54 and 0.15 build pages and CommonJS, but no ES modules for Node.js that run |
 
-Also tried, in the oldest version that was tried: SvelteKit 1.0, Astro 3.0, Nuxt 3.21, Remix 2.0, React Router 7.0, Rollup 3.0, rspack
-1.0, Parcel 2.0, Rolldown 1.3, ncc 0.34, tsup 8.0, Jest 28, Vitest 1.0, Mocha 10, AVA 5, GraphQL Yoga 3.0, Apollo Server 4.0, tRPC 10.45,
-Hapi 20.0, AdonisJS 6, Elysia 1.0, single executable applications of Node.js 20, and pnpm 8 with \`hoist=false\`. They work.
+These work too, in the oldest version that was tried: SvelteKit 1.0, Astro 3.0, Nuxt 3.4, Remix 2.0, React Router 7.0, Rollup 3.0,
+rspack 1.0, Parcel 2.0, Rolldown 1.3, ncc 0.34, tsup 8.0, Jest 28 (whose own fake timers fail on Node.js 20), Vitest 1.0, Mocha 10, AVA
+5, GraphQL Yoga 3.0, Apollo Server 4.0, tRPC 10.45, Hapi 20.0, AdonisJS 6, Elysia 1.0, Knex 0.95, Kysely 0.26, TypeORM 0.3, Sequelize
+6.1, single executable applications of Node.js 20, and pnpm 8 with \`hoist=false\`.
 
 Stack traces lead to readable code without source maps: the files are not minified, and each has the path of its source:
 \`dist/limiter/limiter.cjs\` is \`src/limiter/limiter.ts\` ([test](../../../tests/packaging/node.test.ts)).
