@@ -27,6 +27,9 @@ put the addon's package, such as \`@tidegate/linux-x64-gnu\`, into a \`node_modu
 
 On the edge runtime of Next.js and Vercel, which does not allow WebAssembly from bytes, the engine is plain JavaScript.
 
+Stack traces lead to readable code without source maps: the files are not minified, and each has the path of its source:
+\`dist/limiter/limiter.cjs\` is \`src/limiter/limiter.ts\` ([test](../../../tests/packaging/node.test.ts)).
+
 ## Older versions
 
 Tried once, on 2026-11-30 with Node.js 20.20, and not in the tests: builds for production that get 30 parallel requests, test files, and
@@ -44,9 +47,6 @@ These work too, in the oldest version that was tried: SvelteKit 1.0, Astro 3.0, 
 rspack 1.0, Parcel 2.0, Rolldown 1.3, ncc 0.34, tsup 8.0, Jest 28 (whose own fake timers fail on Node.js 20), Vitest 1.0, Mocha 10, AVA
 5, GraphQL Yoga 3.0, Apollo Server 4.0, tRPC 10.45, Hapi 20.0, AdonisJS 6, Elysia 1.0, Knex 0.95, Kysely 0.26, TypeORM 0.3, Sequelize
 6.1, single executable applications of Node.js 20, and pnpm 8 with \`hoist=false\`.
-
-Stack traces lead to readable code without source maps: the files are not minified, and each has the path of its source:
-\`dist/limiter/limiter.cjs\` is \`src/limiter/limiter.ts\` ([test](../../../tests/packaging/node.test.ts)).
 `;
 
 export function page(rows = results()) {
