@@ -78,6 +78,7 @@ export const POSTGRES = [
     "const scope = fault.undone !== undefined || fault.ofRow",
     "const scope = fault.undone !== undefined",
   ),
+  of("postgres/executor.ts", ...unit("postgres-queue"))("requests.length >> 1", "1"),
   of("postgres/executor.ts", ...unit("postgres-deadline"))("? LEAST_REST", "? 0"),
   postgres("fault.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
   postgres("executor.ts", "odd-clients")("for (const pending of course.requests) pending.answered();", ""),

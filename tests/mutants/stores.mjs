@@ -86,6 +86,7 @@ export const STORES = [
   swap("reject(deadline.why ?? error)", "reject(error)"),
   waiting("reject(deadline.why ?? reason)", "reject(reason)"),
   of("swap.ts", ...unit("keyed-queue"))("due.why = NOT_SENT;", ""),
+  of("swap.ts", ...unit("swap-load"))("      this.#leave();\n      await overdue;", "      await overdue;"),
   swap("    await overdueTimers(Math.min(...batch.map(({ deadline }) => deadline.at)));\n", ""),
   attempt("deadline.why ??= why;", "deadline.why = why;"),
   swap("      await overdueTimers(firstDeadline(calls, until));\n", ""),

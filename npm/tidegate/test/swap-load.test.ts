@@ -1,7 +1,7 @@
 /** How the load of a server is known from trips of atomic steps by compare-and-swap, some of which wait. */
 import { beforeEach, expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
-import { bucket, table } from "./swap-table.ts";
+import { bucket, call, table } from "./swap-table.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout", "Date"] });
@@ -76,4 +76,18 @@ test("calls that write nothing do not need the time of writes that ended long ag
   };
   expect([await granted("limit", 2), await granted("limit", 2)]).toEqual([2, 2]);
   expect([await granted("check", 500), await granted("check", 500)]).toEqual([500, 500]);
+});
+
+test("calls of a process that is too busy do not pile up: those whose deadlines have passed need no place", async () => {
+  const { store, reads } = table();
+  const late = Array.from({ length: 1000 }, (_, i) => ({ deadline: { at: performance.now() - 10 }, key: `${i}` }));
+  let over = 0;
+  const calls = late.map(({ key, deadline }) =>
+    store.decide(call("take", key), undefined, deadline).catch(() => over++),
+  );
+  await vi.advanceTimersByTimeAsync(2);
+  expect(over).toBe(1000);
+  expect(reads).toEqual([]);
+  await Promise.all(calls);
+  expect((await store.decide(call(), undefined, { at: performance.now() + 10 })).ok).toBe(true);
 });

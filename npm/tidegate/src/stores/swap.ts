@@ -47,7 +47,7 @@ class Swaps<Version> {
 
   constructor(database: Swappable<Version>) {
     this.#database = database;
-    const step = (calls: readonly Waiting[], begin: () => void) => this.#place(() => this.#step(calls, begin));
+    const step = (calls: readonly Waiting[], begin: () => void) => this.#place(calls, begin);
     this.#batches = new Batches(step, database.sharding !== undefined);
   }
 
@@ -59,18 +59,35 @@ class Swaps<Version> {
       this.#batches.add({ targets, ids: idsOf(targets), body, now, deadline: due, since, resolve, reject });
     });
 
-  async #place(step: () => Promise<void>): Promise<void> {
+  async #place(batch: readonly Waiting[], begin: () => void): Promise<void> {
+    let calls = batch;
+    await this.#enter();
+    begin();
+    for (let overdue: Promise<void> | undefined; ; await this.#enter()) {
+      overdue = overdueTimers(Math.min(...calls.map(({ deadline }) => deadline.at)));
+      if (overdue === undefined) break;
+      // In no place: a process that is too busy may make more calls in each turn of its event loop than there are places.
+      this.#leave();
+      await overdue;
+      calls = inTime(calls, performance.now(), NOT_SENT);
+      if (calls.length === 0) return;
+    }
+    await this.#step(calls);
+    this.#leave();
+  }
+
+  async #enter(): Promise<void> {
     if (this.#underWay < MOST_STEPS) this.#underWay++;
     else await new Promise<void>((resolve) => this.#next.push(resolve));
-    await step();
+  }
+
+  #leave(): void {
     const next = this.#next.shift();
     if (next === undefined) this.#underWay--;
     else next();
   }
 
-  async #step(batch: readonly Waiting[], begin: () => void): Promise<void> {
-    begin();
-    await overdueTimers(Math.min(...batch.map(({ deadline }) => deadline.at)));
+  async #step(batch: readonly Waiting[]): Promise<void> {
     const began = performance.now();
     for (const { deadline, since } of inTime(batch, began, NOT_SENT)) deadline.why = whyLate(deadline, since);
     const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
