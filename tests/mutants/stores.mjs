@@ -87,7 +87,7 @@ export const STORES = [
   waiting("reject(deadline.why ?? reason)", "reject(reason)"),
   of("swap.ts", ...unit("keyed-queue"))("due.why = NOT_SENT;", ""),
   of("swap.ts", ...unit("swap-load"))("      this.#leave();\n      await overdue;", "      await overdue;"),
-  swap("    await overdueTimers(Math.min(...batch.map(({ deadline }) => deadline.at)));\n", ""),
+  swap("overdue = overdueTimers(Math.min(...calls.map(({ deadline }) => deadline.at)))", "overdue = undefined"),
   attempt("deadline.why ??= why;", "deadline.why = why;"),
   swap("      await overdueTimers(firstDeadline(calls, until));\n", ""),
   swap("deadline.why = whyLate(deadline, since);", "deadline.why = undefined;"),
