@@ -63,14 +63,15 @@ class Swaps<Version> {
     let calls = batch;
     await this.#enter();
     begin();
-    for (let overdue: Promise<void> | undefined; ; await this.#enter()) {
-      overdue = overdueTimers(Math.min(...calls.map(({ deadline }) => deadline.at)));
+    for (;;) {
+      const overdue = overdueTimers(Math.min(...calls.map(({ deadline }) => deadline.at)));
       if (overdue === undefined) break;
       // In no place: a process that is too busy may make more calls in each turn of its event loop than there are places.
       this.#leave();
       await overdue;
       calls = inTime(calls, performance.now(), NOT_SENT);
       if (calls.length === 0) return;
+      await this.#enter();
     }
     await this.#step(calls);
     this.#leave();
