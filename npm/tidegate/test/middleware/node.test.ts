@@ -177,7 +177,9 @@ test("a listener of node:http2 is limited by the peer's address, and its request
   ]);
   expect(keys).toEqual([authority, "127.0.0.1", authority, "127.0.0.1"]);
   session.close();
-  await once(limited.close(), "close");
+  const closed = once(limited, "close");
+  limited.close(); // returns nothing on Node.js 26
+  await closed;
 });
 
 test.each<[string, (left: (request: IncomingMessage) => Promise<unknown>) => NodeOptions<"api">]>([
