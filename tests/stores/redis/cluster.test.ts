@@ -146,49 +146,52 @@ describe.each(Object.entries(clustered))("%s", (_, make) => {
   });
 });
 
-test("while a slot moves, calls on several of its keys fail alone, and take nothing (node-redis)", async () => {
-  const make = clustered["node-redis cluster"] as (ports: readonly number[]) => Promise<Open>;
-  const open = await make(cluster.nodes.map((node) => node.port));
-  onTestFinished(() => open.close());
-  const store = redis(open.client, { tag: (name) => (name === "beside" ? undefined : "moving") });
-  const common = { kind: "token bucket", rate: 100, period: HARDLY_ANY, timeout: 60_000 } as const;
-  const limits = defineLimits({ one: common, two: common, beside: common }, { store, log: false });
-  const pair = [{ name: "one" }, { name: "two" }] as const;
-  expect((await limits.limitAll(pair)).ok).toBe(true);
+test.each(Object.entries(clustered))(
+  "%s: while a slot moves, calls on several of its keys fail alone, and take nothing",
+  async (_, make) => {
+    await Promise.all(probes.map((probe) => probe.flushall()));
+    const open = await make(cluster.nodes.map((node) => node.port));
+    onTestFinished(() => open.close());
+    const store = redis(open.client, { tag: (name) => (name === "beside" ? undefined : "moving") });
+    const common = { kind: "token bucket", rate: 100, period: HARDLY_ANY, timeout: 60_000 } as const;
+    const limits = defineLimits({ one: common, two: common, beside: common }, { store, log: false });
+    const pair = [{ name: "one" }, { name: "two" }] as const;
+    expect((await limits.limitAll(pair)).ok).toBe(true);
 
-  const ids = await Promise.all(probes.map((probe) => probe.cluster("MYID")));
-  const port = Number(store.nodeOf?.(new Limit("one", common), undefined).split(":")[1]);
-  const from = cluster.nodes.findIndex((node) => node.port === port);
-  const to = (from + 1) % probes.length;
-  const [source, target] = [probes[from] as Redis, probes[to] as Redis];
-  const slot = slotOf("{moving}");
-  await target.cluster("SETSLOT", slot, "IMPORTING", ids[from] as string);
-  await source.cluster("SETSLOT", slot, "MIGRATING", ids[to] as string);
-  onTestFinished(async () => {
-    await Promise.all(probes.map((probe) => probe.cluster("SETSLOT", slot, "NODE", ids[from] as string)));
-  });
-  await source.migrate("127.0.0.1", cluster.nodes[to]?.port as number, "tidegate:{moving}one", 0, 5000);
+    const ids = await Promise.all(probes.map((probe) => probe.cluster("MYID")));
+    const port = Number(store.nodeOf?.(new Limit("one", common), undefined).split(":")[1]);
+    const from = cluster.nodes.findIndex((node) => node.port === port);
+    const to = (from + 1) % probes.length;
+    const [source, target] = [probes[from] as Redis, probes[to] as Redis];
+    const slot = slotOf("{moving}");
+    await target.cluster("SETSLOT", slot, "IMPORTING", ids[from] as string);
+    await source.cluster("SETSLOT", slot, "MIGRATING", ids[to] as string);
+    onTestFinished(async () => {
+      await Promise.all(probes.map((probe) => probe.cluster("SETSLOT", slot, "STABLE")));
+    });
+    await source.migrate("127.0.0.1", cluster.nodes[to]?.port as number, "tidegate:{moving}one", 0, 5000);
 
-  const denied = await Promise.all(Array.from({ length: 8 }, () => limits.limitAll(pair)));
-  for (let n = 0; n < 8; n++) denied.push(await limits.limitAll(pair));
-  for (const { ok, degraded, cause } of denied) {
-    const message = expect.stringContaining("TRYAGAIN");
-    expect({ ok, degraded, cause }).toMatchObject({ ok: false, degraded: true, cause: { scope: "key", message } });
-  }
-  const key = Array.from({ length: 1000 }, (_, n) => `${n}`).find(
-    (one) => store.nodeOf?.(new Limit("beside", common), one) === `127.0.0.1:${port}`,
-  ) as string;
-  expect(await limits.limit("beside", { key })).toMatchObject({ ok: true, remaining: 99 });
-  // Each key alone is where the slot's keys have moved to, or still there: also for calls of one turn.
-  const [one, pairOfTurn, two, three] = await Promise.all([
-    limits.limit("one"),
-    limits.limitAll(pair),
-    limits.limit("two"),
-    limits.limit("one"),
-  ]);
-  expect([one, two, three]).toMatchObject([98, 98, 97].map((remaining) => ({ ok: true, remaining })));
-  expect(pairOfTurn).toMatchObject({ ok: false, cause: { scope: "key" } });
-});
+    const denied = await Promise.all(Array.from({ length: 8 }, () => limits.limitAll(pair)));
+    for (let n = 0; n < 8; n++) denied.push(await limits.limitAll(pair));
+    for (const { ok, degraded, cause } of denied) {
+      const message = expect.stringContaining("failed: TRYAGAIN");
+      expect({ ok, degraded, cause }).toMatchObject({ ok: false, degraded: true, cause: { scope: "key", message } });
+    }
+    const key = Array.from({ length: 1000 }, (_, n) => `${n}`).find(
+      (one) => store.nodeOf?.(new Limit("beside", common), one) === `127.0.0.1:${port}`,
+    ) as string;
+    expect(await limits.limit("beside", { key })).toMatchObject({ ok: true, remaining: 99 });
+    // Each key alone is where the slot's keys have moved to, or still there: also for calls of one turn.
+    const [one, pairOfTurn, two, three] = await Promise.all([
+      limits.limit("one"),
+      limits.limitAll(pair),
+      limits.limit("two"),
+      limits.limit("one"),
+    ]);
+    expect([one, two, three]).toMatchObject([98, 98, 97].map((remaining) => ({ ok: true, remaining })));
+    expect(pairOfTurn).toMatchObject({ ok: false, cause: { scope: "key" } });
+  },
+);
 
 test("a count is drained from the fullest and fills the emptiest, to the bit but for rounding", () => {
   const random = new Random(7);

@@ -148,6 +148,11 @@ function firstOf(client: Emitter, events: readonly string[]): Promise<void> {
 
 type Server = Omit<Link, "run">;
 
+interface IoredisCommand {
+  pipelineIndex?: number;
+  reject(error: Error): void;
+}
+
 /** What ioredis has besides what its types name: the same commands, replying with bytes. */
 interface Ioredis extends Emitter {
   readonly isCluster?: boolean;
@@ -169,9 +174,14 @@ function ioredis(client: Ioredis, server: Server): Link {
   const once = Object.create(client, {
     options: { value: { ...client.options, enableAutoPipelining: false } },
     sendCommand: {
-      value: (command: { pipelineIndex?: number }, ...rest: unknown[]) => {
+      value: (command: IoredisCommand, ...rest: unknown[]) => {
         command.pipelineIndex = -1;
-        return client.sendCommand(command, ...rest);
+        const { reject } = command;
+        const reply = client.sendCommand(command, ...rest);
+        // While a slot moves, a cluster sends again what needs several of its keys, for longer than a call waits.
+        const again = command.reject;
+        command.reject = (error) => (/^TRYAGAIN /.test(error.message) ? reject : again).call(command, error);
+        return reply;
       },
     },
   }) as Ioredis;
