@@ -36,6 +36,14 @@ export const POSTGRES = [
   ),
   queueTested("a row counts as locked for a second")("if (now - seenAt < QUIET) ", ""),
   queue("statements.ts")("flatMap((pending) => pending.ids))].sort(inOrder)", "flatMap((pending) => pending.ids))]"),
+  sql(
+    "rows",
+    "operators that another role has made",
+    "clients",
+  )(
+    "SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 SET enable_seqscan",
+    "SET extra_float_digits = 1 SET enable_seqscan",
+  ),
   sqlArgument("rate > 1e-250 AND rate <= 1099511627776", "rate > 1e-250"),
   sqlArgument("size <= 1099511627776 AND count > 0", "count > 0"),
   sqlArgument("    AND (max_reserved IS NULL OR max_reserved >= 0 AND max_reserved <= 1099511627776)\n", ""),

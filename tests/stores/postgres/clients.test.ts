@@ -38,6 +38,22 @@ async function everything(client: PostgresClient, name: string, prepare = true):
   expect(granted(sharing)).toBe(STRANGE.length);
 }
 
+/** Operators for pairs of types that PostgreSQL has none for, but converts: it prefers these to its own. */
+const PLANTED = `DO $plant$
+DECLARE a text; b text; op text; n int := 0;
+BEGIN
+  FOREACH a IN ARRAY '{float8,numeric,int4,text}'::text[] LOOP FOREACH b IN ARRAY '{float8,numeric,int4,text}'::text[] LOOP
+    CONTINUE WHEN a = b;
+    FOREACH op IN ARRAY '{+,-,*,/,<,>,<=,>=,=,<>,||}'::text[] LOOP
+      n := n + 1;
+      EXECUTE format($make$
+        CREATE FUNCTION public.planted_%s(%s, %s) RETURNS %s LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION $$planted$$; END'
+      $make$, n, a, b, CASE WHEN op = '||' THEN 'text' WHEN strpos('+-*/', op) > 0 THEN 'float8' ELSE 'boolean' END);
+      EXECUTE format('CREATE OPERATOR public.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = public.planted_%s)', op, a, b, n);
+    END LOOP;
+  END LOOP; END LOOP;
+END $plant$`;
+
 describe("every operation works", () => {
   test("with pg's Pool", () => everything(fixture.pool(), "pool"));
   test("with pg's Pool, and statements that are not prepared", () => everything(fixture.pool(), "unprepared", false));
@@ -143,6 +159,17 @@ describe("databases and sessions that are set up otherwise", () => {
     expect(answer.value).toBe(10 - 1 / 3);
     expect((await store.decide(take(limit, "k", 1 / 3), 1_763_640_000_000)).value).toBe(10 - 1 / 3 - 1 / 3);
   });
+  test("operators that another role has made in the schema public are not executed", () =>
+    other("planted", "", async (pool) => {
+      await pool.query(PLANTED);
+      await expect(pool.query("SELECT 1::float8 * 1")).rejects.toThrow("planted");
+      await everything(pool, "planted");
+      await postgres(pool, PATIENT).purge();
+      await pool.query("CALL tidegate.sweep()");
+      const { rows } = await pool.query("SELECT ok, value FROM tidegate.decide('take', 'a', 'k', 10, 60000)");
+      expect(rows).toEqual([{ ok: true, value: 9 }]);
+      expect((await pool.query("SELECT tidegate.unblock('a', 'k')")).rowCount).toBe(1);
+    }));
   // Where the server has a JIT, the process loads that for the first statement that it compiles.
   test.runIf(process.platform === "linux")(
     "a session without nested loops, sorts and indexes compiles nothing",

@@ -24,7 +24,7 @@ const SLICE = 512;
 
 /** Looks at one slice of the table, from a bytea on; returns how many rows it deleted, and where to continue. */
 async function purgeSlice(send: Send, schema: string, slice: number, after: string, timeout: number, now?: number) {
-  const text = `SELECT removed || ',' || coalesce(encode(next, 'hex'), '') AS answer FROM ${schema}.purge($1::text::int, $2::text::bytea, $3::text::float8)`;
+  const text = `SELECT removed::text || ',' || coalesce(encode(next, 'hex'), '') AS answer FROM ${schema}.purge($1::text::int, $2::text::bytea, $3::text::float8)`;
   const values = [String(slice), after, now === undefined ? null : String(now)];
   const reply = await send(() => statement(text, values), timeout).reply;
   const [removed, next] = String(reply).split(",");

@@ -82,7 +82,7 @@ CREATE OR REPLACE FUNCTION tidegate.decide(
   op text, name text, key text, rate float8, period float8, capacity float8 DEFAULT NULL, start float8 DEFAULT NULL,
   count float8 DEFAULT 1, reserve boolean DEFAULT false, max_reserved float8 DEFAULT NULL, at float8 DEFAULT NULL,
   OUT ok boolean, OUT value float8, OUT ts float8, OUT retry_at float8, OUT now float8
-) LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET jit = off AS $$
+) LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   row_id bytea := convert_to(name || coalesce(':' || key, ''), 'UTF8');
   size float8 := coalesce(capacity, rate);
@@ -198,6 +198,6 @@ $$;
 
 -- Ends a block, and forgives any other debt of a limit and key: the key is full.
 CREATE OR REPLACE FUNCTION tidegate.unblock(name text, key text) RETURNS void LANGUAGE sql VOLATILE
-SET enable_seqscan = off SET jit = off AS $$
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET jit = off AS $$
   DELETE FROM tidegate.states s WHERE s.id = tidegate.id(name, key)
 $$;

@@ -7,7 +7,8 @@
 -- The functions turn off the plans that do not use the index: PostgreSQL caches plans, and a full scan that was fast while
 -- the table was small would be slow once the table has grown. `extra_float_digits` keeps doubles exact as text. `jit = off`
 -- is for sessions that turn off what the plan needs, such as `enable_nestloop`: the server then estimates a very high cost,
--- and would compile each statement, for half a second.
+-- and would compile each statement, for half a second. `search_path` keeps out operators of other roles in the caller's path:
+-- PostgreSQL prefers such a `float8 * int` to a conversion, and would execute it with the caller's rights.
 
 -- Raises an error if a row can be neither found nor written: otherwise a call would be granted and not recorded.
 CREATE OR REPLACE FUNCTION tidegate.refuse_unwritten() RETURNS void LANGUAGE plpgsql AS $$
@@ -20,7 +21,8 @@ END $$;
 -- not a state.
 CREATE OR REPLACE FUNCTION tidegate.take_row(
   key bytea, rate float8, period float8, capacity float8, start float8, count float8, at float8 DEFAULT NULL
-) RETURNS text LANGUAGE plpgsql VOLATILE SET extra_float_digits = 1 SET enable_seqscan = off SET jit = off AS $$
+) RETURNS text LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1 SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   now float8 := coalesce(at, tidegate.clock());
   v float8;
@@ -154,7 +156,8 @@ CREATE OR REPLACE FUNCTION tidegate.call_rows(
   ids bytea[], row_of int[], spec_of int[], times int[], together int[], ops int[], rates float8[], periods float8[],
   capacities float8[], floors float8[], starts float8[], counts float8[], at float8 DEFAULT NULL
 ) RETURNS text LANGUAGE plpgsql VOLATILE
-SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
+SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   now float8 := coalesce(at, tidegate.clock());
   locked boolean := false;
@@ -277,7 +280,8 @@ END $$;
 -- The stored states of these ids: "now;value,...;ts,...", with nothing between the commas for no row.
 CREATE OR REPLACE FUNCTION tidegate.read_rows(ids bytea[], at float8 DEFAULT NULL)
 RETURNS text LANGUAGE sql VOLATILE
-SET extra_float_digits = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
+SET search_path = pg_catalog, pg_temp SET extra_float_digits = 1
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
   SELECT coalesce(at, tidegate.clock()) || ';' || coalesce(array_to_string(array_agg(s.value ORDER BY i.n), ',', ''), '')
     || ';' || coalesce(array_to_string(array_agg(s.ts ORDER BY i.n), ',', ''), '')
   FROM unnest(ids) WITH ORDINALITY i(id, n) LEFT JOIN tidegate.states s ON s.id = i.id
@@ -287,7 +291,8 @@ $$;
 -- of them, and changes nothing.
 CREATE OR REPLACE FUNCTION tidegate.locked_rows(ids bytea[])
 RETURNS text LANGUAGE plpgsql VOLATILE
-SET lock_timeout = 1 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
+SET search_path = pg_catalog, pg_temp SET lock_timeout = 1
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   free bytea[];
   taken int[];
@@ -321,7 +326,7 @@ END $$;
 CREATE OR REPLACE FUNCTION tidegate.in_time(reply text, most float8)
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  IF date_part('epoch', clock_timestamp() - statement_timestamp()) * 1000 > most THEN
+  IF date_part('epoch', clock_timestamp() - statement_timestamp()) * 1000::float8 > most THEN
     RAISE EXCEPTION 'tidegate: the statement took more than % ms, and was undone', most USING ERRCODE = 'TG002';
   END IF;
   RETURN reply;
@@ -347,7 +352,8 @@ END $$;
 -- the id after which to continue; NULL at the end of the table.
 CREATE OR REPLACE FUNCTION tidegate.purge(
   slice int DEFAULT 1000, after bytea DEFAULT '', at float8 DEFAULT NULL, OUT removed int, OUT next bytea
-) LANGUAGE plpgsql VOLATILE SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
+) LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   now float8 := coalesce(at, tidegate.clock());
   looked int;
