@@ -23,9 +23,13 @@ export const POSTGRES = [
     "true ? () => undefined : connectingBy",
   ),
   queue("queue.ts")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
+  queueTested("where the server has no connection left")(
+    "{ statements } = this.#executor;\n    while",
+    "{ statements } = this.#options;\n    while",
+  ),
   queueTested("a statement on a locked row")("    this.#statements++;\n    const next =", "    const next ="),
   queueTested("a call on another row does not wait")("lock === undefined ? batch.length : 0", "batch.length"),
-  queueTested("on one connection")("this.#options.statements === 1 && ", "false && "),
+  queueTested("on one connection")("this.#executor.statements === 1 && ", "false && "),
   queueTested("calls that waited on a row")(
     "    this.#waiting = this.#waiting.filter((pending) => !this.#takeLocked(pending));\n",
     "",

@@ -47,7 +47,8 @@ function open(options: PostgresOptions = {}) {
     const rows = [...String(values[0]).matchAll(/api:(\w)/g)].map(([, key]) => key);
     expect(`${name} ${rows.join("")}`).toBe(statement);
     if (lock !== undefined) expect(values.at(-2)).toBe(lock);
-    return { answer, locked: () => reject(Object.assign(new Error("lock timeout"), { code: "55P03" })) };
+    const fails = (message: string, code: string) => () => reject(Object.assign(new Error(message), { code }));
+    return { answer, locked: fails("lock timeout", "55P03"), full: fails("too many connections", "53300") };
   };
   const look = (key: string) => store.decide({ ...take(key), op: "check" }, undefined, deadline()).catch(() => {});
   const several = (keys: readonly string[]) =>
@@ -123,6 +124,25 @@ test("one row of 64 that fails costs the statements of a search, not one for eac
   const errors = (await Promise.all(calls)) as Error[];
   expect(String(errors[keys.indexOf("k42")])).toContain("of 1");
   expect(String(errors[0])).toContain("of 32");
+});
+
+test("where the server has no connection left, a call is sent again, and then one statement at a time", async () => {
+  const { sent, call, turn, expected } = open();
+  const calls = [call("a")];
+  await turn();
+  calls.push(call("b"));
+  await turn();
+  const a = await expected("take_row a");
+  (await expected("take_row b")).full();
+  calls.push(call("c"));
+  const again = await expected("take_row b");
+  a.answer(taken());
+  await calls[0];
+  await turn();
+  expect(sent).toEqual([]);
+  again.answer(taken());
+  (await expected("take_row c")).answer(taken());
+  expect(await Promise.all(calls)).toMatchObject(calls.map(() => ({ ok: true })));
 });
 
 test("a number that PostgreSQL cannot compute with is an error of its key, and any other one of the store", async () => {

@@ -236,9 +236,10 @@ describe("a server that fails", () => {
       expect(error).toMatchObject({ code: "53300" });
     }
     const store = fixture.store({}, { user: "limited" });
-    const limits = plenty(store, PATIENCE);
+    const limits = plenty(store, 2000);
     const answer = await limits.limit("api", { key: "k" });
-    expect(answer).toMatchObject({ ok: false, degraded: true, cause: { store: "postgres", cause: { code: "53300" } } });
+    const cause = { store: "postgres", scope: "store", cause: { code: "53300" } };
+    expect(answer).toMatchObject({ ok: false, degraded: true, cause });
     for (const client of held) await client.end();
     await sql(
       "GRANT USAGE ON SCHEMA tidegate TO limited; GRANT SELECT, INSERT, UPDATE, DELETE ON tidegate.states TO limited",

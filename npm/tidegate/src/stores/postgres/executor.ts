@@ -26,6 +26,8 @@ export interface QueueOptions {
 /** ms that a statement of several keys waits for a lock, at most, and the part of the time left that it waits. */
 export const LOCK_WAIT = 20;
 const LOCK_PART = 1 / 4;
+/** ms for which one statement is sent at a time after the server had no connection left. */
+const FULL_FOR = 1000;
 /** The session's own limit on a statement, `statement_timeout`, ended it, perhaps while it waited for a lock. */
 const STATEMENT_TIMEOUT = "57014";
 /** ms that a reply may take to come back. */
@@ -73,11 +75,22 @@ export class Executor {
   readonly #transport: Transport;
   readonly #separate: Separate;
   #way: Way = "function";
+  /** Until when (`performance.now()`, ms) the server counts as having no connection left, and its error. */
+  #full: { readonly until: number; readonly error?: unknown } = { until: -Infinity };
 
   constructor(options: QueueOptions, separate: Separate) {
     this.#options = options;
     this.#transport = new Transport(options.send, options.timeout, options.statements);
     this.#separate = separate;
+  }
+
+  /** How many statements may be out: one if the server has no more connections, as this process may have one. */
+  get statements(): number {
+    return this.#isFull ? 1 : this.#options.statements;
+  }
+
+  get #isFull(): boolean {
+    return performance.now() < this.#full.until;
   }
 
   /** Settles every request of the batch, or moves it to the locked ones. `lock`: ms for a lock, if the rows are locked. */
@@ -132,8 +145,9 @@ export class Executor {
   }
 
   /** How what is left of the batch is sent after this error; `undefined`: its requests are settled or moved. */
-  async #nextAfter(course: Course, error: unknown, byProcedure: boolean): Promise<Course | undefined> {
+  async #nextAfter(course: Course, thrown: unknown, byProcedure: boolean): Promise<Course | undefined> {
     const { transaction, schema } = this.#options;
+    const error = thrown instanceof NotSent && this.#isFull ? this.#full.error : thrown;
     const fault = faultOf(error, schema);
     if (byProcedure && fault.noProcedure) {
       this.#way = "function only";
@@ -171,17 +185,23 @@ export class Executor {
     return { ...course, lock: undefined, requests: this.#separate(requests, ids, error) };
   }
 
-  /** After a conflict with other transactions: tries the procedure if that may help, or pauses. `undefined`: no time is left. */
-  async #outlast(course: Course, { undone, code }: Fault, error: unknown): Promise<Course | undefined> {
+  /**
+   * After a conflict with other transactions, or without a connection: tries the procedure if that may help, or pauses.
+   * `undefined`: no time is left.
+   */
+  async #outlast(course: Course, { undone, code, message }: Fault, error: unknown): Promise<Course | undefined> {
     const { requests, tries } = course;
-    const reason = `concurrent transactions undid it until its deadline (${code})`;
-    for (const pending of requests) pending.failAtDeadline(reason, error);
+    const isFull = undone === "no connection";
+    if (isFull) this.#full = { until: performance.now() + FULL_FOR, error };
+    const reason = isFull ? message : `concurrent transactions undid it until its deadline (${code})`;
+    const scope = isFull ? "store" : "key";
+    for (const pending of requests) pending.failAtDeadline(reason, error, scope);
     if (undone === "conflict" && this.#way === "function") {
       this.#way = "procedure";
       return course;
     }
     if (await pause(tries, lastDeadline(requests))) return course;
-    for (const pending of requests) pending.fail(reason, error, "key");
+    for (const pending of requests) pending.fail(reason, error, scope);
     return undefined;
   }
 

@@ -1,12 +1,13 @@
 /** What a failed statement means: why the server undid it, and what to do about it. */
 import { show } from "../../limit/errors.ts";
 
-/** Why the server undid a statement as a whole, so that it may be sent again. */
-type Undone = "conflict" | "deadlock" | "lock" | "late";
+/** Why the server undid a statement as a whole, or did not get it, so that it may be sent again. */
+type Undone = "conflict" | "deadlock" | "lock" | "late" | "no connection";
 const UNDONE: Readonly<Record<string, Undone>> = {
   "40001": "conflict",
   "40P01": "deadlock",
   "55P03": "lock",
+  "53300": "no connection",
   // Raised by `in_time`; see `schema/rows.sql`.
   TG002: "late",
 };

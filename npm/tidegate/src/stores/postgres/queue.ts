@@ -50,7 +50,7 @@ export class Queue {
   add(pending: PendingRequest): void {
     pending.undelayed = this.#statements === 0;
     if (!this.#takeLocked(pending)) this.#waiting.push(pending);
-    if (this.#statements < this.#options.statements) this.#schedule();
+    if (this.#statements < this.#executor.statements) this.#schedule();
   }
 
   #schedule(): void {
@@ -64,7 +64,8 @@ export class Queue {
   }
 
   #send(): void {
-    const { statements, batch } = this.#options;
+    const { batch } = this.#options;
+    const { statements } = this.#executor;
     while (this.#statements < statements) {
       if (this.#sendLocked()) continue;
       if (this.#waiting.length === 0) return;
@@ -123,7 +124,7 @@ export class Queue {
 
   /** Sends requests on locked rows, one statement at a time, if some can be and a statement is left for them. */
   #sendLocked(): boolean {
-    const isOthersTurn = this.#options.statements === 1 && this.#wasOnLocked && this.#waiting.length > 0;
+    const isOthersTurn = this.#executor.statements === 1 && this.#wasOnLocked && this.#waiting.length > 0;
     this.#wasOnLocked = false;
     if (this.#onLocked.length === 0 || this.#isTrying || isOthersTurn) return false;
     this.#onLocked = stillWaiting(this.#onLocked);
@@ -158,7 +159,8 @@ export class Queue {
 
   /** Selects those whose rows are free by now; if none is, those on the row that was tried longest ago, to wait for it. */
   async #selectLocked(ready: readonly PendingRequest[]): Promise<(Selection & { readonly lock: number }) | undefined> {
-    const { statements, batch } = this.#options;
+    const { batch } = this.#options;
+    const { statements } = this.#executor;
     const on = new Set(ready.flatMap(({ ids }) => ids));
     const rows = [...this.#locked.rows.keys()].filter((id) => on.has(id));
     // A request on several rows never waits for a lock: meanwhile it would lock the others.

@@ -42,7 +42,7 @@ export class PendingRequest {
   /** Whether the server has replied to a statement of it. */
   #answered = false;
   readonly #operation: string;
-  /** Its caller's; `why` is set if the cause is its key alone. */
+  /** Its caller's; `why` is set if the cause is known. */
   #caller: NonNullable<Deadline>;
   #resolve: (reply: Reply) => void;
   #reject: (error: unknown) => void;
@@ -107,11 +107,12 @@ export class PendingRequest {
     this.fail("the stored state is not two finite numbers", undefined, "key", id);
   }
 
-  /** Notes that only its keys delay it, for this reason: late, it is no failure of the store. */
-  failAtDeadline(what: string, cause: unknown): void {
-    const error = this.#error(what, cause, "key");
+  /** Notes what delays it. Late for its keys alone, it is no failure of the store. */
+  failAtDeadline(what: string, cause: unknown, scope: "key" | "store" = "key"): void {
+    const error = this.#error(what, cause, scope);
     // Read when the caller stops waiting: by then the server may have replied.
-    this.#caller.why ??= Object.defineProperty(error, "answered", { get: () => this.#answered });
+    if (scope === "key") Object.defineProperty(error, "answered", { get: () => this.#answered });
+    this.#caller.why ??= error;
   }
 
   /** Notes that the server has replied to a statement of it. */
