@@ -234,6 +234,7 @@ const LIST = [
   one("middleware/nest-context.ts", "given?.extra?.request ?? given", "given", NEST),
   one("middleware/nest-context.ts", "? response : undefined, info", "? response : response, info", NEST),
   one("middleware/nest-context.ts", "exception: inGraphql };", "exception };", NEST),
+  one("middleware/nest.ts", "isResolver ? ofResolvers.get(once) : ", "", NEST),
   one("middleware/nest-context.ts", "if (found === undefined) {", "if (false) {", NEST),
   one("middleware/nest-context.ts", "getClient<Client>(), context)", "getClient<Client>(), {})", NEST),
   one("middleware/nest-context.ts", 'if (type === "ws")', "if (false)", NEST),

@@ -72,12 +72,20 @@ export const RateLimit = (options: NestOptions<string>): MethodDecorator & Class
 /** Does not limit a route or a controller. */
 export const SkipRateLimit = (): MethodDecorator & ClassDecorator => SetMetadata(METADATA, false);
 
+/** By resolver's call: the resolvers of a request run at the same time. */
+const ofResolvers = new WeakMap<object, RequestDecision>();
+
 /**
  * The decision on a request, as a parameter of a handler: `index(@RateLimitDecision() decision: RequestDecision)`;
- * `undefined` if the request was not limited.
+ * `undefined` if the request was not limited. In GraphQL it is the resolver's own; in a gateway that on the client's latest
+ * message.
  */
 export const RateLimitDecision: () => ParameterDecorator = createParamDecorator(
-  (_: unknown, context: ExecutionContext) => (exchanged(context).request as { rateLimit?: RequestDecision }).rateLimit,
+  (_: unknown, context: ExecutionContext) => {
+    const { request, once = request } = exchanged(context);
+    const isResolver = context.getType<string>() === "graphql";
+    return isResolver ? ofResolvers.get(once) : (request as { rateLimit?: RequestDecision }).rateLimit;
+  },
 );
 
 /**
@@ -117,6 +125,7 @@ function activate<R>(gate: Gate<R>, denied: NestDenied<R> | undefined, parts: Ex
     throws: true,
     attach: (decision) => {
       request.rateLimit = decision;
+      ofResolvers.set(parts.once ?? request, decision);
     },
     refuse,
   }) as boolean | Promise<boolean>;

@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { ApolloDriver, type ApolloDriverConfig } from "@nestjs/apollo";
 import { Controller, Get, type INestApplication, Logger, Module, Req, UseGuards } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
-import { Args, GraphQLModule, GraphQLSchemaHost, Mutation, Query, Resolver, Subscription } from "@nestjs/graphql";
+import { Args, GraphQLModule, GraphQLSchemaHost, Int, Mutation, Query, Resolver, Subscription } from "@nestjs/graphql";
 import { IoAdapter } from "@nestjs/platform-socket.io";
 import { WsAdapter } from "@nestjs/platform-ws";
 import { MessageBody, SubscribeMessage, WebSocketGateway } from "@nestjs/websockets";
@@ -16,7 +16,14 @@ import { WebSocket } from "ws";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import type { AsyncStore } from "../../src/stores/contract.ts";
 import { later } from "./later.ts";
-import { type NestOptions, RateLimitGuard, rateLimitGuard, RateLimitModule } from "../../src/middleware/nest.ts";
+import {
+  type NestOptions,
+  type RequestDecision,
+  RateLimitDecision,
+  RateLimitGuard,
+  rateLimitGuard,
+  RateLimitModule,
+} from "../../src/middleware/nest.ts";
 
 // Nest's own copy: an import of the ES module is a second one.
 const { graphql: execute } = createRequire(import.meta.url)("graphql") as typeof import("graphql");
@@ -60,6 +67,9 @@ describe("GraphQL on Apollo", () => {
       notes(): string[] {
         return ["first"];
       }
+      left(decision: RequestDecision | undefined): number {
+        return decision?.remaining ?? -1;
+      }
       add(text: string): string {
         return text;
       }
@@ -71,6 +81,13 @@ describe("GraphQL on Apollo", () => {
       Notes.prototype,
       "notes",
       Query(() => [String]),
+      UseGuards(guard) as MethodDecorator,
+    );
+    RateLimitDecision()(Notes.prototype, "left", 0);
+    decorate(
+      Notes.prototype,
+      "left",
+      Query(() => Int),
       UseGuards(guard) as MethodDecorator,
     );
     // What TypeScript would emit for the decorators.
@@ -134,6 +151,11 @@ describe("GraphQL on Apollo", () => {
     const send = await graphql(rateLimitGuard(define(), { name: "api", count: 3 }));
     const { errors } = await send("{ notes }");
     expect(errors?.[0]?.extensions).toMatchObject({ code: "BAD_REQUEST", status: 400 });
+  });
+
+  test("each resolver of a request receives its own decision, although all run at the same time", async () => {
+    const send = await graphql(rateLimitGuard(define(), { name: "api" }));
+    expect((await send("{ a: left b: left }")).data).toEqual({ a: 1, b: 0 });
   });
 
   test("each mutation of one document takes a token", async () => {
