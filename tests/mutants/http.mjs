@@ -288,6 +288,7 @@ export const HTTP = [
   one("middleware/koa.ts", "trusted: context.ip,", "trusted: undefined,", KOA),
   one("middleware/koa.ts", "if (allowed) await next();", "await next();", KOA),
   one("middleware/node.ts", "      void made.report(error);\n", "", NODE),
+  one("middleware/node.ts", "denied = Promise.resolve();", "", NODE),
   one("middleware/node.ts", "if (!response.headersSent) response.statusCode = 500;", "", NODE),
   one("middleware/fetch-response.ts", "if (signal?.aborted) left();\n      else signal", "signal", HONO, FETCH),
   one("middleware/fetch-response.ts", "settle(499, true)", "settle(499, false)", FETCH, HONO),

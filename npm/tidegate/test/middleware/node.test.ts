@@ -106,6 +106,19 @@ test.each([
   expect(calls).toEqual(expected);
 });
 
+test("a denial returns a promise: Nuxt's requests to itself close within end(), before h3 1 listens", async () => {
+  const limits = defineLimits({ api: { kind: "token bucket", rate: 1, period: MINUTE } }, { now: () => 0 });
+  const limited = rateLimitMiddleware(limits, { name: "api", key: "k" });
+  const returned: unknown[] = [];
+  for (let i = 0; i < 2; i++) {
+    const request = new IncomingMessage(new Socket());
+    returned.push(limited(request, new ServerResponse(request), () => {}));
+  }
+  expect(returned).toEqual([undefined, expect.any(Promise)]);
+  // h3 1 would send anything else as the body.
+  expect(await returned[1]).toBeUndefined();
+});
+
 test("a response that is sent before the decision is settled when it ends", async () => {
   const limits = defineLimits({ api: { kind: "token bucket", rate: 5, period: MINUTE } }, { now: () => 0 });
   const limited = rateLimit(limits, { name: "api", key: "k", settle: () => 0 }, (_, response) => response.end("late"));
