@@ -1,7 +1,9 @@
 import { defineConfig } from "vite";
+import { uplot } from "../../npm/scripts/uplot.mjs";
 
 /** `npm start` builds the page into dist, which the example server serves. */
 export default defineConfig({
+  plugins: [uplot],
   build: {
     target: "es2022",
     // The page's content security policy allows nothing inline; browsers that support it need no polyfill.

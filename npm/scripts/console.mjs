@@ -48,7 +48,7 @@ function compose() {
 
 export function consolePage() {
   const own = ["page", "src/wire.ts"].map((path) => `${FOLDER}/${path}`);
-  const inputs = [...own, "npm/scripts/console.mjs", "package-lock.json"];
+  const inputs = [...own, "npm/scripts/console.mjs", "npm/scripts/uplot.mjs", "package-lock.json"];
   return once("console-page", { inputs, outputs: [PAGE, BUNDLED] }, async () => {
     await run("vite", ["build", `${FOLDER}/page`, "--logLevel", "warn"]);
     const { html, policy } = compose();

@@ -7,7 +7,8 @@ const folder = "examples/playground";
 
 export function playground() {
   const own = ["src", "index.html", "vite.config.ts"].map((path) => `${folder}/${path}`);
-  const inputs = [...own, "examples/server/sandbox.mjs", "npm/tidegate/dist", "package-lock.json"];
+  const rest = ["examples/server/sandbox.mjs", "npm/scripts/uplot.mjs", "npm/tidegate/dist", "package-lock.json"];
+  const inputs = [...own, ...rest];
   return once("playground", { inputs, outputs: [`${folder}/dist/index.html`] }, () => run("vite", ["build", folder]));
 }
 

@@ -277,6 +277,14 @@ function thePage(path: string): void {
     expect(errors.filter((error) => !error.includes("status of 400"))).toEqual([]);
   });
 
+  test("works in a browser whose language is not a language tag, such as C of WebKitGTK", async () => {
+    const other = await (await browser.newContext()).newPage();
+    await other.addInitScript("Object.defineProperty(navigator, 'language', { value: 'C' })");
+    await other.goto(app.url);
+    await other.getByText("live", { exact: true }).waitFor({ timeout: PATIENCE });
+    await other.context().close();
+  });
+
   test("a page whose authorization ends reports it, and continues when it is back", async () => {
     isAllowed = false;
     await one().getByText("You may not use this console.").waitFor();

@@ -54,6 +54,14 @@ inChromium("the playground, in Chromium", (chromium) => {
     expect(await compared()).toBe(0);
   });
 
+  test("works in a browser whose language is not a language tag, such as C of WebKitGTK", async () => {
+    const other = await (await browser.newContext()).newPage();
+    await other.addInitScript("Object.defineProperty(navigator, 'language', { value: 'C' })");
+    await other.goto(`${server.url}/`);
+    await other.locator(".agreement.agree").waitFor({ timeout: PATIENCE });
+    await other.context().close();
+  });
+
   test("moving a slider by keys changes the policy in the sentence, in the code, and on the server", async () => {
     const capacity = page.getByRole("slider", { name: "capacity" });
     const answered = page.waitForResponse((response) => response.request().method() === "PUT");
