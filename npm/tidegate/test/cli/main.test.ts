@@ -51,15 +51,6 @@ describe("tidegate", () => {
       "tidegate: Option '--rate' argument is ambiguous: write --rate=… if the value starts with a dash; see tidegate help headers",
     );
   });
-
-  test("an error that is no mistake of the user's is thrown: the program ends with its stack", async () => {
-    const broken = new Error("the terminal is gone");
-    const out = (): never => {
-      throw broken;
-    };
-    const terminal = { out, err: () => undefined, read: () => "", exists: () => false, now: () => 0 };
-    await expect(main(["--version"], "1.2.3", terminal)).rejects.toBe(broken);
-  });
 });
 
 describe("the messages of an error", () => {
