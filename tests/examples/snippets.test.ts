@@ -1,5 +1,4 @@
 /** TypeScript checks the code that the playground offers to copy, as it would in a user's project. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
@@ -26,22 +25,6 @@ const drafts: Draft[] = [
   { ...FIRST, kind: "fixed window", period: 60_000, capacity: 10, maxReserved: undefined, shards: 3 },
   { ...FIRST, rate: 1, period: 30_000, capacity: 0, maxReserved: 0 },
 ];
-
-test("every store of the package has a tab, and every framework", () => {
-  const read = (path: string) => JSON.parse(readFileSync(join(root, path), "utf8"));
-  const stores: { name: string; entry: string }[] = read("tests/stores/stores.json");
-  const code = [
-    ...STORE_NAMES.map((store) => snippet(FIRST, store, false)),
-    ...FRAMEWORK_NAMES.map((framework) => snippet(FIRST, "memory", false, framework)),
-  ].join("\n");
-  // A store of one's own is no tab.
-  const entries = stores.filter(({ name }) => name !== "transactional").map(({ entry }) => entry);
-  const frameworks = ["express", "fastify", "fetch", "hono", "koa", "nest", "next", "node"];
-  const missing = [...entries, ...frameworks.map((name) => `tidegate/${name}`)].filter(
-    (entry) => !code.includes(` from "${entry}";`),
-  );
-  expect(missing).toEqual([]);
-});
 
 test("the code of every policy, for every store and framework, compiles", () => {
   const files = new Map<string, string>([[join(root, "tests/examples/ambient.d.ts"), AMBIENT]]);

@@ -2,6 +2,7 @@
 import { posix } from "node:path";
 import ts from "typescript";
 import { matching, oncePerFile, type Rule, type Tree } from "../tree.ts";
+import { adaptersOf } from "./tables.ts";
 
 const SOURCE = "npm/tidegate/src/";
 
@@ -19,7 +20,6 @@ const MODULES: readonly (readonly [module: string, files: RegExp])[] = [
   ["store $1", /^stores\/([\w-]+?)(?:\.ts$|\/)/],
   ["limiter", /^limiter\//],
   ["http", /^http\//],
-  ["middleware $1", /^middleware\/(express|fastify|hono|fetch|koa|next|node|nest)\.ts$/],
   ["drop-in", /^middleware\/drop-in\//],
   ["gate", /^middleware\//],
   ["policies", /^policies\//],
@@ -84,7 +84,9 @@ const OUTSIDE: readonly (readonly [module: RegExp, files: RegExp])[] = [
   [/^@nestjs\//, /^middleware\/nest(-context)?\.ts$/],
 ];
 
-function moduleOf(file: string): { kind: string; module: string } {
+function moduleOf(file: string, adapters: readonly string[]): { kind: string; module: string } {
+  const [, adapter = ""] = /^middleware\/(.+)\.ts$/.exec(file) ?? [];
+  if (adapters.includes(adapter)) return { kind: "middleware", module: `middleware ${adapter}` };
   for (const [name, pattern] of MODULES) {
     const found = pattern.exec(file);
     if (found === null) continue;
@@ -99,12 +101,11 @@ const importsOf = oncePerFile((_path, text) =>
 );
 
 function strangers(tree: Tree): string[] {
+  const adapters = adaptersOf(tree);
   return matching(tree, /^npm\/tidegate\/src\/.*\.tsx?$/).flatMap(([path, text]) => {
     const file = path.slice(SOURCE.length);
-    const from = moduleOf(file);
-    // An adapter that MODULES does not name is not a part of the gate.
-    const isNowhere = from.kind === "nowhere" || (from.kind === "gate" && text.includes("@module"));
-    if (isNowhere) return [`${path} is in no module of tests/house/rules/layers.ts`];
+    const from = moduleOf(file, adapters);
+    if (from.kind === "nowhere") return [`${path} is in no module of tests/house/rules/layers.ts`];
     return importsOf(path, text).flatMap((name) => {
       if (!name.startsWith(".")) {
         const isAllowed = OUTSIDE.some(([module, files]) => module.test(name) && files.test(file));
@@ -112,7 +113,7 @@ function strangers(tree: Tree): string[] {
       }
       const target = posix.join(posix.dirname(file), name);
       // One function of http, which is no more than a hash.
-      const to = target === "http/sha256.ts" ? { kind: "hash", module: "hash" } : moduleOf(target);
+      const to = target === "http/sha256.ts" ? { kind: "hash", module: "hash" } : moduleOf(target, adapters);
       // What Node.js loads, which a tracer of files has to find.
       if (to.module === from.module || /^engine\/generated\/|\.(lua|sql)$|^index\.cjs$/.test(target)) return [];
       const allowed = MAY[from.kind]?.includes(to.kind) === true || (to.kind === "hash" && from.kind === "http");
@@ -214,7 +215,6 @@ export const layers: readonly Rule[] = [
       at("limit/config.ts", "node:fs"),
       at("client/queue.ts", "lodash"),
       at("attic.ts", "./limit/limit.ts"),
-      { [`${SOURCE}middleware/elysia.ts`]: "/** @module */\n" },
       { [`${SOURCE}http/key.ts`]: 'export type Late = typeof import("../limiter/limiter.ts");\n' },
     ],
   },

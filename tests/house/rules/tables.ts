@@ -11,6 +11,13 @@ const SOURCE = "npm/tidegate/src/";
 const exportsOf = (tree: Tree): Manifest["exports"] =>
   (JSON.parse(tree.get(PACKAGE) ?? '{"exports":{}}') as Manifest).exports;
 
+/** The names of the adapters: the entries whose file is in the folder `middleware`. */
+export const adaptersOf = (tree: Tree): string[] =>
+  Object.values(exportsOf(tree)).flatMap((target) => {
+    const path = typeof target === "string" ? target : target.default;
+    return /^\.\/dist\/middleware\/(.+)\.js$/.exec(path)?.[1] ?? [];
+  });
+
 /** Entries of which the README's tables have no row: the text around them has what they are for, or only our packages use them. */
 const WITHOUT_ROW = new Set(["./testing", "./http", "./cli"]);
 
@@ -111,23 +118,25 @@ function everyStoreIsARow(tree: Tree): string[] {
   ];
 }
 
-/** An adapter has its tests, and a strict app that compiles against the packed package. */
+/** An adapter has its tests, a strict app that compiles against the packed package, a page, and code in the playground. */
 function everyAdapterIsTested(tree: Tree): string[] {
-  return Object.values(exportsOf(tree)).flatMap((target) => {
-    const path = typeof target === "string" ? target : target.default;
-    const [, name] = /^\.\/dist\/middleware\/(.+)\.js$/.exec(path) ?? [];
-    if (name === undefined) return [];
-    const places: readonly (readonly [file: string, text: string])[] = [
-      [`npm/tidegate/test/middleware/${name}.test.ts`, ""],
-      ["npm/tidegate/test/middleware/misspelt.test.ts", `"../../src/middleware/${name}.ts"`],
+  const pages = matching(tree, /^npm\/site\/frameworks\//).map(([, text]) => text);
+  return adaptersOf(tree).flatMap((name) => {
+    const test = `npm/tidegate/test/middleware/${name}.test.ts`;
+    const entry = `${PACKAGE}: the adapter ${name}`;
+    const imported = `from "tidegate/${name}";`;
+    const lines: readonly (readonly [file: string, line: string])[] = [
+      ["npm/tidegate/test/middleware/misspelt.test.ts", `from "../../src/middleware/${name}.ts";`],
       ["tests/packaging/frameworks.test.ts", `\n  ${name}: {`],
+      ["examples/playground/src/model/frameworks.ts", imported],
     ];
-    return places
-      .filter(([file, text]) => tree.get(file)?.includes(text) !== true)
-      .map(
-        ([file, text]) =>
-          `${PACKAGE}: for the adapter ${name} there is no ${file}${text && `, or not ${text.trim()} in it`}`,
-      );
+    return [
+      ...(tree.has(test) ? [] : [`${entry} has no ${test}`]),
+      ...(pages.some((text) => text.includes(imported)) ? [] : [`${entry} has no page npm/site/frameworks/${name}.md`]),
+      ...lines
+        .filter(([file, line]) => tree.get(file)?.includes(line) !== true)
+        .map(([file, line]) => `${entry} has no ${line.trim()} in ${file}`),
+    ];
   });
 }
 
@@ -213,13 +222,15 @@ export const tables: readonly Rule[] = [
     ],
   },
   {
-    name: "every adapter has a test, a strict app, and a check of misspelt limits",
+    name: "every adapter has tests, a strict app, a page and a snippet",
     check: everyAdapterIsTested,
     broken: [
       withExport("./elysia", "middleware/elysia"),
       { "npm/tidegate/test/middleware/koa.test.ts": null },
       { "tests/packaging/frameworks.test.ts": "" },
       { "npm/tidegate/test/middleware/misspelt.test.ts": "" },
+      { "npm/site/frameworks/koa.md": "" },
+      { "examples/playground/src/model/frameworks.ts": "" },
     ],
   },
   {
