@@ -32,7 +32,7 @@ const WRITERS: Readonly<Record<HeaderFamily, Writer>> = {
   "draft-6": draft6,
   "x-ratelimit": xRateLimit,
 };
-const FAMILIES = Object.keys(WRITERS);
+export const FAMILIES = Object.keys(WRITERS) as readonly HeaderFamily[];
 const FIELDS = `${FAMILIES.join(", ")}, or an array of these`;
 const UNITS: readonly unknown[] = ["requests", "content-bytes", "concurrent-requests"];
 const OPTIONS: Readonly<Record<keyof RateLimitHeaderOptions, Check>> = {

@@ -1,5 +1,5 @@
 /** What a limiter decides instead of a store that failed. */
-import type { OnStoreError } from "../limit/config.ts";
+import type { Config, OnStoreError } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { combined } from "../limit/combined.ts";
 import { Limit } from "../limit/limit.ts";
@@ -44,15 +44,15 @@ export class Fallback {
   #localLimit(limit: Limit, fraction: number): Limit {
     let scaled = this.#scaled.get(limit);
     if (scaled === undefined) {
-      const { kind, rate, period, capacity, maxReserved, start } = limit.policy;
-      const common = {
+      const { name, shards: _, ...config } = limit.policy;
+      const { rate, capacity, maxReserved } = config;
+      scaled = new Limit(name, {
+        ...(config as Config),
         // A rate of 0 is no rate; a capacity below one token would deny every single token.
         rate: Math.max(rate * fraction, Number.MIN_VALUE),
-        period,
         capacity: Math.max(capacity * fraction, Math.min(capacity, 1)),
         maxReserved: maxReserved === undefined ? undefined : maxReserved * fraction,
-      };
-      scaled = new Limit(limit.name, kind === "token bucket" ? { kind, ...common } : { kind, ...common, start });
+      });
       this.#scaled.set(limit, scaled);
     }
     return scaled;

@@ -2,6 +2,7 @@ import { evaluate, type State } from "../../index.ts";
 import type { Decision } from "../../limit/decision.ts";
 import { InputError } from "../../limit/errors.ts";
 import { type HeaderFamily, rateLimitHeaders, statusOf } from "../../http/index.ts";
+import { FAMILIES } from "../../http/fields.ts";
 import { Limit } from "../../limit/limit.ts";
 import { shadowed } from "../../policies/enforcement.ts";
 import {
@@ -18,8 +19,6 @@ import {
 } from "../command.ts";
 import { UsageError } from "../usage.ts";
 import { type DescribedLimit, documentLimit, LIMIT_HELP, LIMIT_OPTIONS, numbersLimit } from "../described-limit.ts";
-
-const FAMILIES: readonly HeaderFamily[] = ["draft-11", "draft-7", "draft-6", "x-ratelimit"];
 
 const HELP = `Usage: tidegate headers --rate <tokens> --period <time> [options]
        tidegate headers --policy <file> --rule <name> [options]
