@@ -181,7 +181,12 @@ const LIST = [
   one("limit/cached.ts", ".to(read[field])", ".to(String(read[field]))", "cached.test.ts"),
   one("limit/cached.ts", "at.to(field).to", "at.to", "cached.test.ts"),
   one("limit/cached.ts", "root.to(name)", "root", "cached.test.ts"),
-  one("limiter/fallback.ts", "{ kind, ...common, start })", "{ kind, ...common })", "resilience.test.ts"),
+  one(
+    "limiter/fallback.ts",
+    "...(config as Config)",
+    "...({ ...config, start: undefined } as Config)",
+    "resilience.test.ts",
+  ),
   one("limiter/resilience-sync.ts", "(flags & RESERVE) !== 0", "false", SYNC),
   one("limiter/resilience-sync.ts", "if (isInputError(error)) throw error;", "", SYNC),
   one("limiter/resilience-sync.ts", "now);\n        outages.succeeded(NODE);", "now);", SYNC),

@@ -9,7 +9,11 @@ function everyMutantApplies(tree: Tree): string[] {
     const times = (tree.get(file) ?? "").split(find).length - 1;
     const missing = tests.filter((test) => !tree.has(test.split("::", 1)[0] as string));
     return [
-      ...(times === 1 ? [] : [`${file} has ${times} times what a mutant replaces: ${find}`]),
+      ...(times === 1
+        ? []
+        : [
+            `${file} has ${times} times what a mutant in tests/mutants replaces, which has to follow the code: ${find}`,
+          ]),
       ...(tests.length > 0 ? [] : [`a mutant of ${file} names no test: ${find}`]),
       ...missing.map((test) => `${test}, which a mutant of ${file} names, is missing`),
     ];
