@@ -6,7 +6,7 @@ export const abortError = (message: string): Error =>
     : new DOMException(message, "AbortError");
 
 /** Why a signal was aborted. */
-export const reasonOf = ({ reason = abortError("the signal was aborted") }: AbortSignal): unknown => reason;
+const reasonOf = ({ reason = abortError("the signal was aborted") }: AbortSignal): unknown => reason;
 
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw reasonOf(signal);
