@@ -6,7 +6,6 @@ import { join, resolve } from "node:path";
 import { MAIN, PLATFORMS } from "./linked.mjs";
 import { output, root, run, stop } from "./run.mjs";
 
-/** Every package, with the folder or tarball to publish. */
 async function dryRun() {
   const { built, stageAll } = await import("./packages.mjs");
   const absent = Object.keys(PLATFORMS).filter((name) => !built().includes(name));

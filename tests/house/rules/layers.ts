@@ -96,9 +96,10 @@ function moduleOf(file: string, adapters: readonly string[]): { kind: string; mo
   return { kind: "nowhere", module: "nowhere" };
 }
 
-const importsOf = oncePerFile((_path, text) =>
-  ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName),
-);
+/** Each name once: a file that adds to a module's types names it twice. */
+const importsOf = oncePerFile((_path, text) => [
+  ...new Set(ts.preProcessFile(text, true, true).importedFiles.map(({ fileName }) => fileName)),
+]);
 
 function strangers(tree: Tree): string[] {
   const adapters = adaptersOf(tree);
