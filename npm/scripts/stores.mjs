@@ -1,10 +1,9 @@
 // The table of stores, tests/stores/stores.json, and what derives from it: the tables of the README and the site, the
 // servers of the test steps, and the Debian packages that .ci/run installs.
 //   node npm/scripts/stores.mjs            writes the tables
-//   node npm/scripts/stores.mjs --check    fails where one of them is stale
 //   node npm/scripts/stores.mjs --servers  one line for each server: its program and its Debian package
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -27,9 +26,8 @@ const table = (heading, rows) =>
 
 const SITE = "npm/site/stores";
 
-/** A text as a link to the store's page, where it has one. `folder` is the way to the pages. */
-const linked = (text, { name, page = name }, folder) =>
-  existsSync(join(root, SITE, `${page}.md`)) ? `[\`${text}\`](${folder}${page}.md)` : `\`${text}\``;
+/** A text as a link to the store's page. `folder` is the way to the pages. */
+const linked = (text, { name, page = name }, folder) => `[\`${text}\`](${folder}${page}.md)`;
 
 /** The import, as the README writes it: a function of an entry that has others, or the entry. */
 const imported = (store) => {
@@ -72,17 +70,11 @@ function main([option]) {
     return void console.log(SERVERS.map(({ program, apt }) => `${program} ${apt}`).join("\n"));
   for (const { file, make } of PAGES) {
     const path = join(root, file);
-    if (!existsSync(path)) continue;
     const text = readFileSync(path, "utf8");
     const wanted = fresh(text, make);
     if (wanted === undefined || wanted === text) continue;
-    if (option === "--check") {
-      console.error(`${file}: the table of stores is stale; run node npm/scripts/stores.mjs`);
-      process.exitCode = 1;
-    } else {
-      writeFileSync(path, wanted);
-      console.log(`wrote ${relative(root, path)}`);
-    }
+    writeFileSync(path, wanted);
+    console.log(`wrote ${file}`);
   }
 }
 
