@@ -8,7 +8,7 @@ import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type ExpressOptions, rateLimit } from "../../src/middleware/express.ts";
 import { handle, headerOf, listen } from "./handler.ts";
-import { seen } from "./seen.ts";
+import { optionsFor } from "./options-for.ts";
 import { middlewareSuite } from "./suite.ts";
 
 for (const [version, express] of [
@@ -18,7 +18,7 @@ for (const [version, express] of [
   middlewareSuite(`Express ${version}`, async (limiter, options) => {
     const app = express();
     for (const option of options) {
-      const given = seen(option, headerOf, ({ status, text }, _, response: express5.Response) =>
+      const given = optionsFor(option, headerOf, ({ status, text }, _, response: express5.Response) =>
         response.status(status).end(text),
       );
       const limit = rateLimit(limiter, given as ExpressOptions<string>);

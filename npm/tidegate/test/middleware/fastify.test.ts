@@ -15,7 +15,7 @@ import { type FastifyOptions, type PluginOptions, rateLimit, rateLimitPlugin } f
 import { behind } from "../behind.ts";
 import { eventually } from "./eventually.ts";
 import { headerOf, orders } from "./handler.ts";
-import { seen } from "./seen.ts";
+import { optionsFor } from "./options-for.ts";
 import { middlewareSuite } from "./suite.ts";
 
 describe.each([
@@ -25,7 +25,7 @@ describe.each([
   middlewareSuite("the hook", async (limiter, options) => {
     const app = fastify({ forceCloseConnections: true });
     for (const option of options) {
-      const given = seen(
+      const given = optionsFor(
         option,
         (request: FastifyRequest, name) => headerOf(request.raw, name),
         ({ status, text }, _, reply: FastifyReply) => {

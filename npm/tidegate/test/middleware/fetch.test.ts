@@ -9,7 +9,7 @@ import { rateLimit as rateLimitNext } from "../../src/middleware/next.ts";
 import { there } from "../realm.ts";
 import { eventually } from "./eventually.ts";
 import { listen, orders } from "./handler.ts";
-import { seen } from "./seen.ts";
+import { optionsFor } from "./options-for.ts";
 import { middlewareSuite, type Serve } from "./suite.ts";
 
 const serve =
@@ -21,7 +21,7 @@ const serve =
       return new Response(JSON.stringify(decisionOf(request) ?? null), { status });
     };
     for (const option of [...options].reverse()) {
-      const given = seen(
+      const given = optionsFor(
         option,
         (request: Request, name) => request.headers.get(name) ?? undefined,
         ({ status, text }) => new Response(text, { status }),

@@ -11,7 +11,7 @@ import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type HonoOptions, rateLimit } from "../../src/middleware/hono.ts";
 import { eventually } from "./eventually.ts";
 import { listen, orders } from "./handler.ts";
-import { seen } from "./seen.ts";
+import { optionsFor } from "./options-for.ts";
 import { middlewareSuite } from "./suite.ts";
 
 test("in app.request the environment has the client's address, and without it the error names `key`", async () => {
@@ -51,7 +51,7 @@ for (const [version, adapt] of Object.entries(ADAPTERS)) {
   middlewareSuite(`Hono on @hono/node-server ${version}`, async (limiter, options) => {
     const app = new Hono();
     for (const option of options) {
-      const given = seen(
+      const given = optionsFor(
         option,
         (context: Context, name) => context.req.header(name),
         ({ status, text }) => new Response(text, { status }),

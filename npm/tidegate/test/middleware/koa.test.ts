@@ -5,14 +5,14 @@ import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE } from "../../src/index.ts";
 import { type KoaOptions, rateLimit } from "../../src/middleware/koa.ts";
 import { headerOf, listen, orders } from "./handler.ts";
-import { seen } from "./seen.ts";
+import { optionsFor } from "./options-for.ts";
 import { middlewareSuite } from "./suite.ts";
 
 middlewareSuite("Koa 3", async (limiter, options) => {
   const app = new Koa();
   app.silent = true;
   for (const option of options) {
-    const given = seen(
+    const given = optionsFor(
       option,
       (context: Koa.Context, name) => headerOf(context.req, name),
       ({ status, text }, context: Koa.Context) => Object.assign(context, { status, body: text }),

@@ -25,7 +25,7 @@ import {
 } from "../../src/middleware/nest.ts";
 import { orders, headerOf } from "./handler.ts";
 import { middlewareSuite } from "./suite.ts";
-import { seen } from "./seen.ts";
+import { optionsFor } from "./options-for.ts";
 
 /** What requests and responses of both platforms have. */
 type AnyRequest = IncomingMessage & { rateLimit?: unknown };
@@ -56,7 +56,7 @@ for (const [platform, create] of Object.entries(PLATFORMS)) {
   middlewareSuite(`NestJS on ${platform}`, async (limiter, options) => {
     const app = await create();
     for (const option of options) {
-      const given = seen(option, headerOf, ({ status, text }) => new HttpException(text, status));
+      const given = optionsFor(option, headerOf, ({ status, text }) => new HttpException(text, status));
       const guard = rateLimitGuard(limiter, given as NestOptions<string>);
       // biome-ignore lint/correctness/useHookAtTopLevel: Nest's method, not a hook of React's
       app.useGlobalGuards(...(option.twice === true ? [guard, guard] : [guard]));

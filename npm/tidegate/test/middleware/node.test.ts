@@ -11,7 +11,7 @@ import { type NodeOptions, rateLimit, rateLimitMiddleware } from "../../src/midd
 import { handle, headerOf, listen } from "./handler.ts";
 import { eventually } from "./eventually.ts";
 import { later } from "./later.ts";
-import { seen } from "./seen.ts";
+import { optionsFor } from "./options-for.ts";
 import { type Custom, middlewareSuite } from "./suite.ts";
 
 const deny = ({ status, text }: Custom, _: unknown, response: ServerResponse) => response.writeHead(status).end(text);
@@ -27,7 +27,7 @@ middlewareSuite(
       }
     };
     for (const option of [...options].reverse()) {
-      listener = rateLimit(limiter, seen(option, headerOf, deny) as NodeOptions<string>, listener);
+      listener = rateLimit(limiter, optionsFor(option, headerOf, deny) as NodeOptions<string>, listener);
     }
     return listen(createServer(listener));
   },
@@ -37,7 +37,7 @@ middlewareSuite(
 middlewareSuite("Connect", async (limiter, options) => {
   const app = connect();
   for (const option of options) {
-    const limit = rateLimitMiddleware(limiter, seen(option, headerOf, deny) as NodeOptions<string>);
+    const limit = rateLimitMiddleware(limiter, optionsFor(option, headerOf, deny) as NodeOptions<string>);
     app.use(limit);
     if (option.twice === true) app.use(limit);
   }

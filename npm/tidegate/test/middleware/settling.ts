@@ -3,7 +3,7 @@ import { request as httpRequest } from "node:http";
 import { connect, type Socket } from "node:net";
 import { expect, test, vi } from "vitest";
 import { eventually } from "./eventually.ts";
-import type { Seen, Start, SuiteOptions } from "./suite.ts";
+import type { SuiteRequest, Start, SuiteOptions } from "./suite.ts";
 
 const LAST = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
@@ -97,7 +97,7 @@ export function settling(start: Start): void {
 
   test("a function of the user's that throws, or rejects, fails that request alone", async () => {
     vi.spyOn(console, "error").mockImplementation(() => {});
-    const key = (request: Seen) => {
+    const key = (request: SuiteRequest) => {
       if (request.header("x-user") === "throws") throw new Error("no session");
       return request.header("x-user") === "rejects" ? Promise.reject(new Error("no session")) : "a user";
     };

@@ -11,7 +11,7 @@ import { fakeClock } from "../../src/testing/clock.ts";
 import type { GateOptions, RequestDecision } from "../../src/middleware/options.ts";
 
 /** What the suite's options read of a request of any framework. */
-export interface Seen {
+export interface SuiteRequest {
   header(name: string): string | undefined;
 }
 
@@ -21,8 +21,8 @@ export interface Custom {
   readonly text: string;
 }
 
-/** The options of a middleware, whose functions take {@link Seen}. */
-export type SuiteOptions = GateOptions<Seen, never> & {
+/** The options of a middleware, whose functions take {@link SuiteRequest}. */
+export type SuiteOptions = GateOptions<SuiteRequest, never> & {
   name?: unknown;
   key?: unknown;
   count?: unknown;
@@ -139,7 +139,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
     test("a request has the limit of its key, and with false all requests share one", async () => {
       const own = await start({
         name: "api",
-        key: (request: Seen) => request.header("x-user") ?? "anonymous",
+        key: (request: SuiteRequest) => request.header("x-user") ?? "anonymous",
         count: 5,
       });
       expect((await own.get("/", { "x-user": "a" })).status).toBe(200);
@@ -152,14 +152,18 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
 
     test("a key function that returns undefined or an empty text fails the request, and takes nothing", async () => {
       vi.spyOn(console, "error").mockImplementation(() => {});
-      const { get, left } = await start({ name: "api", key: (request: Seen) => request.header("x-user") });
+      const { get, left } = await start({ name: "api", key: (request: SuiteRequest) => request.header("x-user") });
       expect((await get("/")).status).toBe(500);
       expect((await get("/", { "x-user": "" })).status).toBe(500);
       expect(await left()).toBe(5);
     });
 
     test("a key function may return a promise, and a key longer than a store's", async () => {
-      const { get } = await start({ name: "api", count: 5, key: async (request: Seen) => request.header("x-user") });
+      const { get } = await start({
+        name: "api",
+        count: 5,
+        key: async (request: SuiteRequest) => request.header("x-user"),
+      });
       const long = "u".repeat(7000);
       expect((await get("/", { "x-user": `${long}1` })).status).toBe(200);
       expect((await get("/", { "x-user": `${long}2` })).status).toBe(200);
@@ -208,7 +212,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
 
     test("takes from all of several limits, or from none", async () => {
       const rules = [
-        { name: "user", key: (request: Seen) => request.header("x-user") },
+        { name: "user", key: (request: SuiteRequest) => request.header("x-user") },
         { name: "all", key: false, count: 2 },
       ];
       const two = { user: POLICY, all: { ...POLICY, capacity: 6 } } satisfies Record<string, Config>;
@@ -227,7 +231,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
     test("a request chooses its rules, of a limit by name or by config, and may be skipped", async () => {
       const plans = { free: POLICY, pro: { ...POLICY, capacity: 50 } };
       const byName = await start(
-        { name: (request: Seen) => (request.header("x-plan") === "pro" ? "pro" : "free"), count: 4 },
+        { name: (request: SuiteRequest) => (request.header("x-plan") === "pro" ? "pro" : "free"), count: 4 },
         plans,
       );
       const names = async (plan: string) => (await byName.get("/", { "x-plan": plan })).headers.get("ratelimit");
@@ -235,17 +239,17 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
         expect.stringMatching(/^"pro";r=46;/),
         expect.stringMatching(/^"free";r=1;/),
       ]);
-      const config = async (request: Seen): Promise<Config> => ({
+      const config = async (request: SuiteRequest): Promise<Config> => ({
         ...POLICY,
         capacity: Number(request.header("x-capacity")),
       });
       const inline = await start(
-        { name: "inline", config, skip: (request: Seen) => request.header("x-skip") === "1" },
+        { name: "inline", config, skip: (request: SuiteRequest) => request.header("x-skip") === "1" },
         {},
       );
       expect((await inline.get("/", { "x-capacity": "8" })).headers.get("ratelimit-policy")).toBe('"inline";q=8;w=480');
       expect((await inline.get("/", { "x-skip": "1" })).headers.get("ratelimit-policy")).toBeNull();
-      const rules = (request: Seen) => [{ name: request.header("x-plan") ?? "free" }];
+      const rules = (request: SuiteRequest) => [{ name: request.header("x-plan") ?? "free" }];
       const chosen = await start({ limits: rules }, plans);
       expect((await chosen.get("/", { "x-plan": "pro" })).headers.get("ratelimit")).toMatch(/^"pro";r=49;/);
     });
@@ -260,7 +264,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
     });
 
     test("Retry-After is spread over at most 30 s, never early, and the same for the same client", async () => {
-      const { get } = await start({ name: "api", key: (request: Seen) => request.header("x-user"), count: 5 });
+      const { get } = await start({ name: "api", key: (request: SuiteRequest) => request.header("x-user"), count: 5 });
       const waits = new Set<number>();
       for (let user = 0; user < 8; user++) {
         const request = () => get("/", { "x-user": `u${user}` });
@@ -352,7 +356,7 @@ export function middlewareSuite(name: string, serve: Serve, { wraps = false, war
       "a key function that fails with %j fails the request",
       async (thrown) => {
         vi.spyOn(console, "error").mockImplementation(() => {});
-        const key = (request: Seen) => {
+        const key = (request: SuiteRequest) => {
           if (request.header("x-user") === "throws") throw thrown;
           return Promise.reject(thrown);
         };
