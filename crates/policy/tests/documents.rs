@@ -44,15 +44,20 @@ fn legal_documents_are_read_with_their_limits_in_order() {
 fn reports_every_mistake_of_a_document_with_these_messages() {
     let cases = cases("invalid.json");
     assert!(cases.len() >= 45);
+    // Of all cases together: many have the message with the names of all fields.
+    let mut wrong = Vec::new();
     for case in cases {
         let problems = Document::parse(&case.text()).expect_err(&case.about);
         let messages: Vec<&str> = problems.0.iter().map(|problem| problem.message.as_str()).collect();
-        assert_eq!(messages, case.sentences, "{}", case.about);
+        if messages != case.sentences {
+            wrong.push(format!("{}: reports {messages:#?}, and not {:#?}", case.about, case.sentences));
+        }
         for problem in &problems.0 {
             assert!(problem.message.contains(&problem.expected) && problem.message.contains(&problem.got));
             assert_eq!(problem.path.starts_with("rules["), problem.rule.is_some(), "{}", problem.path);
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

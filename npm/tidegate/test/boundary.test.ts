@@ -335,13 +335,6 @@ test("defaults are stored in the limit: the capacity is the rate, and there is o
   expect(limits.getValue("stated").config).toEqual({ ...bucket, capacity: 3, maxReserved: 2, shards: 1 });
 });
 
-test("a limit in the words of another limiter throws with the fields of ours", () => {
-  expect(() => defineLimits({ chat: any({ windowMs: 60_000, max: 5 }) })).toThrow(
-    "`windowMs` must be absent: a limit has kind, rate, period, capacity, maxReserved, start, shards, onStoreError, timeout; " +
-      'got 60000 (in the limit "chat")',
-  );
-});
-
 test("a misspelt option throws with its name", () => {
   const { limits } = limiter();
   expect(() => limits.limit("chat", any({ key: "k", cuont: 5 }))).toThrow(

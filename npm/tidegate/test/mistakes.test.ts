@@ -80,7 +80,8 @@ describe("a wrong name throws", () => {
 describe("a wrong policy throws", () => {
   const made = (policy: object) => () => defineLimits({ chat: any(policy) });
   const IN = ' (in the limit "chat")';
-  const BUCKET = "absent: a token bucket has kind, rate, period, capacity, maxReserved, shards, onStoreError, timeout";
+  const fields = (more: string) => `kind, rate, period, capacity, maxReserved, ${more}shards, onStoreError, timeout`;
+  const BUCKET = `absent: a token bucket has ${fields("")}`;
   throwEach([
     [
       "with a field misspelt",
@@ -88,6 +89,11 @@ describe("a wrong policy throws", () => {
       `\`capcity\` must be ${BUCKET}; got 20; did you mean \`capacity\`?${IN}`,
     ],
     ["with another library's field", made({ ...bucket, points: 5 }), `\`points\` must be ${BUCKET}; got 5${IN}`],
+    [
+      "in the words of another library",
+      made({ windowMs: 60_000, max: 5 }),
+      `\`windowMs\` must be absent: a limit has ${fields("start, ")}; got 60000${IN}`,
+    ],
     [
       "of a kind misspelt",
       made({ ...bucket, kind: "token-bucket" }),
