@@ -1,7 +1,7 @@
 // Applies each mutant of list.mjs to a copy of the tree: its tests have to fail. The results are kept in record.txt.
 //
-//   node tests/mutants/run.mjs [group] [word …]   those of a group whose file or text has one of the words;
-//                                                 of `promises`, those whose promise has one
+//   node tests/mutants/run.mjs [group] [word …]   those of a group whose file and text have all of the words;
+//                                                 of `promises`, those whose promise has them
 //   node tests/mutants/run.mjs --left [group] …   of these, those that were not run since they changed
 //   TIDEGATE_MUTANTS=../copy node …               in a copy of its own, so that a second run can go on beside
 //   node tests/mutants/run.mjs --summary          runs nothing, and prints the results of the last runs for each group
@@ -20,7 +20,7 @@ function isChosen(mutant) {
   if (left && resultOf(mutant) !== undefined) return false;
   const { file, find, promise } = mutant;
   const text = group === "promises" ? promise : `${file}: ${find}`;
-  return words.length === 0 || words.some((word) => text.includes(word));
+  return words.every((word) => text.includes(word));
 }
 
 /** `caught` or `missed`; `broken` with the reason: it proves nothing. */
