@@ -4,6 +4,7 @@ import {
   type Denials,
   type Figures,
   type KeyState,
+  type LimitFigures,
   type OperationRequest,
   SPAN,
   type Switch,
@@ -15,14 +16,8 @@ const MOST_ROWS = 100;
 /** ms without counts, which come each second, after which the connection counts as lost and another one is made. */
 const SILENCE = 5000;
 
-export interface Series {
-  readonly name: string | null;
-  readonly policy: string | undefined;
-  /** By second; the last one is that of `now`. */
-  readonly granted: readonly number[];
-  readonly denied: readonly number[];
-  readonly degraded: number;
-}
+/** The counts of ten minutes; the last number is that of the second of `now`. */
+export type Series = LimitFigures;
 
 export interface View {
   readonly status: "connecting" | "live" | "lost";
