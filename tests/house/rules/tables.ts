@@ -11,12 +11,13 @@ const SOURCE = "npm/tidegate/src/";
 const exportsOf = (tree: Tree): Manifest["exports"] =>
   (JSON.parse(tree.get(PACKAGE) ?? '{"exports":{}}') as Manifest).exports;
 
+/** The built files of the entries. */
+const builtFiles = (tree: Tree): string[] =>
+  Object.values(exportsOf(tree)).map((target) => (typeof target === "string" ? target : target.default));
+
 /** The names of the adapters: the entries whose file is in the folder `middleware`. */
 export const adaptersOf = (tree: Tree): string[] =>
-  Object.values(exportsOf(tree)).flatMap((target) => {
-    const path = typeof target === "string" ? target : target.default;
-    return /^\.\/dist\/middleware\/(.+)\.js$/.exec(path)?.[1] ?? [];
-  });
+  builtFiles(tree).flatMap((path) => /^\.\/dist\/middleware\/(.+)\.js$/.exec(path)?.[1] ?? []);
 
 /** Entries of which the README's tables have no row: the text around them has what they are for, or only our packages use them. */
 const WITHOUT_ROW = new Set(["./testing", "./http", "./cli"]);
@@ -45,13 +46,11 @@ function everyEntryHasItsFile(tree: Tree): string[] {
 
 /** Stores and adapters are entries; only an entry has `@module`. */
 function everyStoreAndAdapterIsAnEntry(tree: Tree): string[] {
-  const names = new Set(
-    Object.values(exportsOf(tree)).map((target) => (typeof target === "string" ? target : target.default)),
-  );
+  const built = builtFiles(tree);
   return matching(tree, /^npm\/tidegate\/src\/(stores|middleware)\/[\w-]+\.ts$/).flatMap(([path, text]) => {
     if (!text.includes("@module")) return [];
-    const built = path.replace(SOURCE, "./dist/").replace(/(\/index)?\.ts$/, ".js");
-    return names.has(built) ? [] : [`${path} is no entry of ${PACKAGE}`];
+    const own = path.replace(SOURCE, "./dist/").replace(/(\/index)?\.ts$/, ".js");
+    return built.includes(own) ? [] : [`${path} is no entry of ${PACKAGE}: give it one in exports`];
   });
 }
 
