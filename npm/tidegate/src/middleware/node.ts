@@ -88,19 +88,19 @@ export function rateLimitMiddleware<
 ): (request: R, response: W, next: (error?: Error) => void) => void {
   const made = new Gate(limiter, options);
   return (request, response, next) => {
-    let denied: Promise<void> | undefined;
+    let closed: Promise<void> | undefined;
     const allowed = () => {
       checkContext("Connect", response, response.setHeader);
       return follow(decide(made, options.denied, request, response, request), (goesOn) => {
         if (goesOn) return true;
         if (isOfRestify(request)) (next as (end: unknown) => void)(false);
-        denied = Promise.resolve();
+        else if (response.writableFinished) closed = Promise.resolve();
         return false;
       });
     };
     goOn(allowed, next, next as (error: unknown) => void);
-    // h3 1 waits for it, or else for "close", which Nuxt's responses to its own requests have emitted within `end`.
-    return denied;
+    // h3 1 waits for a promise, or else for "close", which the responses to Nuxt's own requests emit within `end`.
+    return closed;
   };
 }
 
