@@ -5,6 +5,7 @@ import { Agent, get } from "node:http";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { inRuntime } from "../hosts/runtimes.ts";
 import { remove, temporaryFolder } from "../support/folders.ts";
 import { BIN, POLICIES, serving } from "./service.ts";
 
@@ -133,43 +134,50 @@ describe("the command line", () => {
   });
 });
 
-describe("SIGTERM", () => {
-  test("answers the request under way, accepts no other, closes idle connections, and exits with 0", async () => {
-    await using service = await serving();
-    const port = Number(new URL(service.url).port);
-    const agent = new Agent({ keepAlive: true });
-    const idle = await new Promise<number | undefined>((resolve, reject) =>
-      get(`${service.url}/healthz`, { agent }, (response) =>
-        response.resume().on("end", () => resolve(response.statusCode)),
-      ).on("error", reject),
-    );
-    expect(idle).toBe(200);
-    // Browsers open connections that they may need, and send nothing on them.
-    const silent = connect(port, "127.0.0.1");
-    await once(silent, "connect");
-    const body = JSON.stringify({ name: "api", key: "192.0.2.1" });
-    const slow = connect(port, "127.0.0.1");
-    await once(slow, "connect");
-    let answer = "";
-    slow.on("data", (data) => {
-      answer += data;
-    });
-    const head = `POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
-    // The rest of the body comes after the signal.
-    await new Promise((sent) => slow.write(head + body.slice(0, 5), sent));
-    await service.request("/healthz");
-    const exited = service.end();
-    await service.logged("stopping");
-    const [refused] = (await once(connect(port, "127.0.0.1"), "error")) as [NodeJS.ErrnoException];
-    expect(refused.code).toBe("ECONNREFUSED");
-    slow.write(body.slice(5));
-    await once(slow, "close");
-    expect(answer).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*"ok":true/i);
-    expect(await exited).toBe(0);
-    expect(service.log().map(({ event }) => event)).toEqual(["started", "stopping", "stopped"]);
-    expect(service.log().at(-1)).not.toHaveProperty("message");
-    agent.destroy();
+/** A service ends while it has a request whose body is not complete. */
+async function endsUnderWay(runtime?: string): Promise<void> {
+  await using service = await serving(POLICIES, [], {}, runtime);
+  const port = Number(new URL(service.url).port);
+  const agent = new Agent({ keepAlive: true });
+  const idle = await new Promise<number | undefined>((resolve, reject) =>
+    get(`${service.url}/healthz`, { agent }, (response) =>
+      response.resume().on("end", () => resolve(response.statusCode)),
+    ).on("error", reject),
+  );
+  expect(idle).toBe(200);
+  // Browsers open connections that they may need, and send nothing on them.
+  const silent = connect(port, "127.0.0.1");
+  await once(silent, "connect");
+  const body = JSON.stringify({ name: "api", key: "192.0.2.1" });
+  const slow = connect(port, "127.0.0.1");
+  await once(slow, "connect");
+  let answer = "";
+  slow.on("data", (data) => {
+    answer += data;
   });
+  const head = `POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  // The rest of the body comes after the signal.
+  await new Promise((sent) => slow.write(head + body.slice(0, 5), sent));
+  await service.request("/healthz");
+  const closed = once(slow, "close");
+  const exited = service.end();
+  await service.logged("stopping");
+  const [refused] = (await once(connect(port, "127.0.0.1"), "error")) as [NodeJS.ErrnoException];
+  expect(refused.code).toBe("ECONNREFUSED");
+  slow.write(body.slice(5));
+  await closed;
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*"ok":true/i);
+  expect(await exited).toBe(0);
+  expect(service.log().map(({ event }) => event)).toEqual(["started", "stopping", "stopped"]);
+  expect(service.log().at(-1)).not.toHaveProperty("message");
+  agent.destroy();
+}
+
+describe("SIGTERM", () => {
+  const title = "answers the request under way, accepts no other, closes idle connections, and exits with 0";
+  test(title, () => endsUnderWay());
+  // As `bunx` starts it where there is no Node.js.
+  inRuntime("bun", (bun) => test(`on Bun, ${title}`, () => endsUnderWay(bun)));
 
   test("answers the requests of connections that it has not accepted yet, and only once it accepts no others", async () => {
     await using service = await serving(POLICIES, ["--shutdown-timeout", "10m"]);

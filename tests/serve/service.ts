@@ -56,24 +56,20 @@ async function reply(response: Response): Promise<Reply> {
   return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
 }
 
-/** Starts the service on a free port, and waits until it listens. */
+/** Starts the service on a free port, by default with this Node.js, and waits until it listens. */
 export async function serving(
   document: PolicyDocument = POLICIES,
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  runtime: string = process.execPath,
 ): Promise<Served> {
   const folder = temporaryFolder("serve");
   const policies = join(folder, "policies.json");
   writeFileSync(policies, JSON.stringify(document));
-  const running = await start(
-    process.execPath,
-    [BIN, "policies.json", "--port", "0", ...args],
-    /"event":"started".*\n/,
-    {
-      cwd: folder,
-      env: { ...process.env, ...env },
-    },
-  ).catch((error: unknown) => {
+  const running = await start(runtime, [BIN, "policies.json", "--port", "0", ...args], /"event":"started".*\n/, {
+    cwd: folder,
+    env: { ...process.env, ...env },
+  }).catch((error: unknown) => {
     remove(folder);
     throw error;
   });

@@ -91,8 +91,8 @@ async function acceptAll(server: Server, within: number): Promise<void> {
  */
 async function drain({ server, connections }: Running, within: number): Promise<boolean> {
   const closed = once(server, "close");
-  // Not by the method of HTTP, which ends the idle connections.
-  Listener.prototype.close.call(server);
+  // Not by the method of HTTP, which ends the idle connections. A server of Bun has no other.
+  (server instanceof Listener ? Listener.prototype : server).close.call(server);
   const idle = setInterval(() => {
     server.closeIdleConnections();
     // For Node.js one that has sent nothing is not idle. Browsers open some ahead.
