@@ -10,4 +10,4 @@ await run("biome", ["check", fix ? "--write" : "--error-on-warnings"]);
 // cspell.json has the words that are not in a dictionary, and those that this project does not use.
 if (!fix) await run("cspell", ["lint", "--no-progress", "--quiet"]);
 await run("cargo", ["fmt", "--all", ...(fix ? [] : ["--check"])]);
-if (!fix) await run("cargo", ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+if (!fix) await run("cargo", ["clippy", "--workspace", "--all-targets", "--profile", "test", "--", "-D", "warnings"]);
