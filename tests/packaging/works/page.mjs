@@ -47,6 +47,21 @@ These work too, in the oldest version that was tried: SvelteKit 1.0, Astro 3.0, 
 rspack 1.0, Parcel 2.0, Rolldown 1.3, ncc 0.34, tsup 8.0, Jest 28 (whose own fake timers fail on Node.js 20), Vitest 1.0, Mocha 10, AVA
 5, GraphQL Yoga 3.0, Apollo Server 4.0, tRPC 10.45, Hapi 20.0, AdonisJS 6, Elysia 1.0, Knex 0.95, Kysely 0.26, TypeORM 0.3, Sequelize
 6.1, single executable applications of Node.js 20, and pnpm 8 with \`hoist=false\`.
+
+## Other hosts and tools
+
+Also tried once, on 2026-11-30, and not in the tests: each made 3,000 decisions in memory, and its numbers were those of Node.js to the
+last bit.
+
+| kind | works |
+|---|---|
+| engines | GJS 1.74, the shell of JavaScriptCore 2.50, and in Python mini-racer 0.14 (V8) and PythonMonkey 1.4 (SpiderMonkey), each with a bundle for pages |
+| Node.js 20 to 26 | \`--frozen-intrinsics\` and \`--disallow-code-generation-from-strings\`, with the addon too. Under \`--jitless\`, and while a startup snapshot is built (\`--build-snapshot\`), WebAssembly is absent: make \`import "tidegate/pure"\` the first import |
+| Node.js 20 | \`lockdown()\` of SES 2.3, \`node:vm\` contexts, workers with \`resourceLimits\` |
+| executables | single executable applications of Node.js 20 to 26, and \`bun build --compile --bytecode\` |
+| package managers | npm with \`--install-strategy=linked\` and \`nested\`, Yarn 1, Yarn 4 with each \`nodeLinker\`, pnpm 9 and 10 with each \`node-linker\`. Plug'n'Play of pnpm 9 does not find entries such as \`tidegate/shared\` |
+| compilers | Babel and SWC to ES5, Terser and UglifyJS with unsafe options, Oxc, javascript-obfuscator. Closure Compiler refuses private fields |
+| React | React Compiler 1.0, and Preact 11 with \`preact/compat\`: \`useRateLimit\` counts down |
 `;
 
 export function page(rows = results()) {
