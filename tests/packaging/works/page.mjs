@@ -50,7 +50,7 @@ rspack 1.0, Parcel 2.0, Rolldown 1.3, ncc 0.34, tsup 8.0, Jest 28 (whose own fak
 
 ## Other hosts and tools
 
-Also tried once, on 2026-11-30, and not in the tests: each made 3,000 decisions in memory, and its numbers were those of Node.js to the
+Also tried once, on 2026-11-30, and not in the tests: each but React made 3,000 decisions in memory, with the numbers of Node.js to the
 last bit.
 
 | kind | works |
@@ -59,7 +59,7 @@ last bit.
 | Node.js 20 to 26 | \`--frozen-intrinsics\` and \`--disallow-code-generation-from-strings\`, with the addon too. Under \`--jitless\`, and while a startup snapshot is built (\`--build-snapshot\`), WebAssembly is absent: make \`import "tidegate/pure"\` the first import |
 | Node.js 20 | \`lockdown()\` of SES 2.3, \`node:vm\` contexts, workers with \`resourceLimits\` |
 | executables | single executable applications of Node.js 20 to 26, and \`bun build --compile --bytecode\` |
-| package managers | npm with \`--install-strategy=linked\` and \`nested\`, Yarn 1, Yarn 4 with each \`nodeLinker\`, pnpm 9 and 10 with each \`node-linker\`. Plug'n'Play of pnpm 9 does not find entries such as \`tidegate/shared\` |
+| package managers | npm with \`--install-strategy=linked\` and \`nested\`, Yarn 1, Yarn 4 with each \`nodeLinker\`, pnpm 9 and 10 with each \`node-linker\`. With \`node-linker=pnp\`, pnpm 9 does not find entries such as \`tidegate/shared\` |
 | compilers | Babel and SWC to ES5, Terser and UglifyJS with unsafe options, Oxc, javascript-obfuscator. Closure Compiler refuses private fields |
 | React | React Compiler 1.0, and Preact 11 with \`preact/compat\`: \`useRateLimit\` counts down |
 `;
