@@ -14,6 +14,7 @@ export const REDIS = [
     " || why === past",
     "",
   ),
+  redis("clients.ts", "cluster")("client.isCluster ?? client.slots !== undefined", "client.isCluster === true"),
   redis("clients.ts", "cluster")(" ? reject : again)", " ? again : reject)"),
   redis("upstash.ts", "upstash")("attempts: 0", "attempts: 1"),
   redis("pipeline.ts", "upstash")("|command was): ", "): "),

@@ -193,6 +193,16 @@ test.each(Object.entries(clustered))(
   },
 );
 
+test("a cluster client of ioredis 4.16, which has no `isCluster`, takes concurrent calls on several slots", async () => {
+  const make = clustered["ioredis Cluster"] as (ports: readonly number[]) => Promise<Open>;
+  const open = await make(cluster.nodes.map((node) => node.port));
+  onTestFinished(() => open.close());
+  const store = redis(Object.assign(open.client, { isCluster: undefined }));
+  const keys = Array.from({ length: 20 }, (_, n) => `older ${n}`);
+  const decisions = keys.map((key) => store.decide(callOn("take", bucket("one", 10, 1), key, 1), undefined));
+  expect((await Promise.all(decisions)).filter(({ ok }) => ok)).toHaveLength(20);
+});
+
 test("a count is drained from the fullest and fills the emptiest, to the bit but for rounding", () => {
   const random = new Random(7);
   for (let i = 0; i < 5_000; i++) {

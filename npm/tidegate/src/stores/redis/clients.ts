@@ -189,7 +189,8 @@ function ioredis(client: Ioredis, server: Server): Link {
   const starting = client.status === "connecting" || client.status === "connect";
   return {
     ...server,
-    cluster: client.isCluster === true,
+    // The first versions of ioredis 4 have no `isCluster`.
+    cluster: client.isCluster ?? client.slots !== undefined,
     masterOf: (slot) => client.slots?.[slot]?.[0],
     connecting: starting ? firstOf(client, ["ready", "close", "end"]) : undefined,
     run: (whole, script, keys, args) => {
