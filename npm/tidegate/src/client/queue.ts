@@ -220,8 +220,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
   /** The source has decided on the tokens for this call. `waited`: the call has waited for that. */
   #decided(call: QueuedCall, decision: Decision | undefined, waited: boolean): void {
     if (decision?.ok === false) {
-      const isOutage = decision.degraded === true && decision.cause !== undefined;
-      this.#refuse(call, isOutage ? decision.cause : new RateLimitError(this.parts.source?.name ?? "", decision));
+      this.#refuse(call, decision.cause ?? new RateLimitError(this.parts.source?.name ?? "", decision));
       return;
     }
     // If others overtake it afterwards, that is checked when it is the first.
@@ -243,7 +242,7 @@ export class Queue<Parts extends QueueParts = QueueParts> {
    */
   #refuse(call: QueuedCall, error: unknown): void {
     this.#giveUp([call], error);
-    while ((this.#reserve as Reserve).spare < 0) {
+    while ((this.#reserve as Reserve).isShort) {
       const newest = this.#waiting.newest();
       if (newest === undefined) return;
       this.#giveUp([newest], error);

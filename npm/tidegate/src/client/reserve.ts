@@ -23,9 +23,8 @@ export class Reserve {
   #meter: Meter | undefined;
   /** Tokens that the queued calls need. */
   #owed = 0;
-  /** Requests to the source that are in flight, and their tokens. */
+  /** Requests to the source that are in flight. */
   #requests = 0;
-  #requested = 0;
   /** This clock minus the limiter's, ms. */
   #offset: number | undefined;
   #giving: Promise<void> | undefined;
@@ -43,38 +42,32 @@ export class Reserve {
     return this.#giving === undefined && this.#requests === 0;
   }
 
-  /**
-   * Reserved and requested tokens that no queued call needs; if it is negative, how many are still to be requested. 0 if it is
-   * only what the rounding of fractions leaves.
-   */
-  get spare(): number {
-    const spare = this.#slots.tokens + this.#requested - this.#owed;
-    return Math.abs(spare) <= 1e-9 * Math.max(1, this.#slots.tokens) ? 0 : spare;
+  /** Whether queued calls need more tokens than are reserved or requested, not counting what is only rounding. */
+  get isShort(): boolean {
+    return this.#slots.spare < -this.#slots.slack;
   }
 
   /** Requests the tokens that are missing for the queued calls, at most `count`; `undefined` if none are. */
   take(count: number): Decision | undefined | Promise<Decision | undefined> {
     if (this.#giving !== undefined) return this.#giving.then(() => this.take(count));
+    const slots = this.#slots;
     const sent = this.#clock.now();
     // Spare tokens that are due are lost, as a full limit would have lost them. This call's need is in the sum already.
-    this.#slots.cut(this.spare + count, sent - (this.#offset ?? 0));
-    const need = Math.min(count, -this.spare);
+    slots.cut(slots.spare + count, sent - (this.#offset ?? 0));
+    const need = Math.min(count, -slots.spare);
     if (need <= 0) return undefined;
     const answer = this.#source.take(need);
+    slots.spare += need;
     if (!isPromise(answer)) return this.#add(answer, need, sent);
     this.#requests++;
-    this.#requested += need;
-    const ended = (): void => {
-      // A sum of fractions is rounded: it may not come back to 0.
-      this.#requested = --this.#requests === 0 ? 0 : this.#requested - need;
-    };
     return answer.then(
       (decision) => {
-        ended();
+        this.#requests--;
         return this.#add(decision, need, sent);
       },
       (error) => {
-        ended();
+        this.#requests--;
+        slots.spare -= need;
         throw error;
       },
     );
@@ -82,7 +75,10 @@ export class Reserve {
 
   /** Adds the tokens of a grant. `sent`: when the request was made, on this clock. */
   #add(decision: Decision, count: number, sent: number): Decision {
-    if (!decision.ok) return decision;
+    if (!decision.ok) {
+      this.#slots.spare -= count;
+      return decision;
+    }
     const isOwn = decision.degraded !== true;
     const now = this.#clock.now();
     if (isOwn) {
@@ -106,6 +102,7 @@ export class Reserve {
   /** Adds `count` to the tokens that the queued calls need; it may be negative. */
   owe(count: number): void {
     this.#owed += count;
+    this.#slots.spare -= count;
   }
 
   /** Epoch ms, on this clock, from which the first call may run; `undefined` while its tokens are being reserved. */
@@ -124,8 +121,8 @@ export class Reserve {
 
   use(count: number, now: number): void {
     this.#slots.use(count);
-    this.#meter?.ran(count, now - (this.#offset ?? 0));
     this.#owed -= count;
+    this.#meter?.ran(count, now - (this.#offset ?? 0));
   }
 
   /**
@@ -134,7 +131,7 @@ export class Reserve {
    */
   giveBack(): void {
     this.#givesMore = this.#giving !== undefined;
-    if (this.#givesMore || this.#requests > 0 || this.#slots.unbroken(this.spare) <= 0) return;
+    if (this.#givesMore || this.#requests > 0 || this.#slots.unbroken() <= this.#slots.slack) return;
     try {
       const value = this.#source.value();
       if (!isPromise(value)) {
@@ -158,8 +155,8 @@ export class Reserve {
     if (!this.#slots.isLast(value)) return;
     const end = this.#slots.unbroken(this.#slots.tokens);
     const whole = end >= this.#slots.tokens;
-    const count = Math.min(end, this.spare);
-    if (count <= 0) return;
+    const count = Math.min(end, this.#slots.spare);
+    if (count <= this.#slots.slack) return;
     const isSplit = this.#slots.cut(count);
     // At most what the limit would hold by now without the reservation: a full limit would have lost the rest.
     const room = (value.config.capacity ?? value.config.rate) - value.value - this.#owed;
@@ -191,13 +188,13 @@ class Meter {
   /** Epoch ms, on the limiter's clock, from which a call of `count` tokens may run; `now` or before if it may now. */
   at(count: number, now: number): number {
     if (count === 0) return now;
-    if (this.#limit === undefined || count > this.#room) this.#grow(count);
+    if (count > this.#room) this.#grow(count);
     const call = { op: "check", count, reserve: false } as const;
     return (this.#limit as Evaluator).evaluate(this.#state, call, now).decision.retryAt ?? now;
   }
 
   ran(count: number, now: number): void {
-    if (this.#limit === undefined || count === 0) return;
+    if (this.#limit === undefined) return;
     const call = { op: "charge", count, reserve: false } as const;
     this.#state = this.#limit.evaluate(this.#state, call, now).state;
   }

@@ -14,9 +14,10 @@ interface Slot {
   state: State | undefined;
 }
 
+/** The part of a sum of fractions that may be rounding. A larger one would hide the tokens of a small call. */
+const ROUNDING = 1e-12;
 /** Tokens are doubles: sums of fractions are equal within a tolerance. */
-const close = (a: number, b: number): boolean => Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b));
-
+const close = (a: number, b: number): boolean => Math.abs(a - b) <= ROUNDING * Math.abs(a);
 /** The decision's policy as a config without `maxReserved`; any window start defines its grid. */
 export function configOfDecision({ policy, ts }: Decision): Config {
   const { kind, rate, period, capacity } = policy;
@@ -38,6 +39,13 @@ export class Slots {
   #config: Config | undefined;
   /** Tokens left in all of them. */
   tokens = 0;
+  /**
+   * Those that no queued call needs, requested ones included; below 0, as many are still to be requested. Not the difference of
+   * two sums, whose rounding errors grow with each call.
+   */
+  spare = 0;
+  /** What rounding may have added, or taken. */
+  slack = 0;
 
   /** `ahead`: how far the limiter's clock is ahead of the decision's, if that took a failed store's place. */
   add(decision: Decision, count: number, ahead: number): void {
@@ -47,8 +55,10 @@ export class Slots {
       this.#config = configOfDecision(decision);
     // One shard's state does not determine the others'.
     const state = isOwn && policy.shards === 1 ? { value, ts } : undefined;
+    if (this.#last() === undefined) this.tokens = 0;
     this.#slots.push({ count, left: count, at: retryAt + ahead, state });
     this.tokens += count;
+    this.slack = Math.max(this.slack, ROUNDING * this.tokens);
   }
 
   /** Moves all that are due by this many ms; their states are not known. */
@@ -58,10 +68,10 @@ export class Slots {
 
   /** Epoch ms, on the limiter's clock, at which the first `count` tokens are due; `undefined` if there are fewer. */
   due(count: number): number | undefined {
-    if (count === 0) return -Infinity;
+    if (count <= this.slack) return -Infinity;
     let first = this.#slots[this.#head];
     if (first === undefined) return undefined;
-    while (first.left < count && !close(first.left, count)) {
+    while (first.left < count - this.slack) {
       const next = this.#slots[this.#head + 1];
       if (next === undefined) return undefined;
       // Merged into one that covers both; each reservation is merged at most once.
@@ -72,17 +82,18 @@ export class Slots {
       this.#head++;
       first = next;
     }
-    if (close(first.left, count) || first.state === undefined) return first.at;
+    if (first.left <= count || first.state === undefined) return first.at;
     const { value, ts } = first.state;
-    return Math.min(first.at, paidAt({ value: value + (first.left - count), ts }, this.#config as Config));
+    return paidAt({ value: value + (first.left - count), ts }, this.#config as Config);
   }
 
-  /** Uses the first `count` tokens. Call {@link due} first: it merges the slots that cover them. */
+  /** Uses the first `count` tokens, which a call no longer needs. Call {@link due} first: it merges the slots that cover them. */
   use(count: number): void {
+    this.spare += count;
     const first = this.#slots[this.#head];
-    if (first === undefined || count === 0) return;
-    const rest = close(first.left, count) ? 0 : first.left - count;
-    this.tokens -= first.left - rest;
+    if (first === undefined) return;
+    const rest = close(first.left, count) ? 0 : Math.max(first.left - count, 0);
+    this.#lose(first.left - rest);
     first.left = rest;
     if (rest === 0) this.#head++;
     // Used slots are dropped in bulk, so that the amortised cost is constant.
@@ -95,13 +106,12 @@ export class Slots {
   /** Drops the last `count` tokens, as far as they are due at `now`. Returns whether a part of a reservation is left. */
   cut(count: number, now: number = Infinity): boolean {
     let isSplit = false;
-    for (let last = this.#last(); count > 0 && last !== undefined && last.at <= now; last = this.#last()) {
-      // What rounding left of the count is not a token, and may be too little to change the rest.
-      if (close(last.left - count, last.left)) break;
+    // What rounding left of the count is not a token, and may be too little to change the rest.
+    for (let last = this.#last(); count > this.slack && last !== undefined && last.at <= now; last = this.#last()) {
       const rest = close(last.left, count) ? 0 : Math.max(last.left - count, 0);
       const dropped = last.left - rest;
       count -= dropped;
-      this.tokens -= dropped;
+      this.#lose(dropped);
       if (rest === 0) {
         this.#slots.pop();
       } else {
@@ -115,8 +125,13 @@ export class Slots {
     return isSplit;
   }
 
+  #lose(tokens: number): void {
+    this.tokens -= tokens;
+    this.spare -= tokens;
+  }
+
   /** How many of the last `spare` tokens were reserved consecutively, with no other client's in between. */
-  unbroken(spare: number): number {
+  unbroken(spare: number = this.spare): number {
     let found = 0;
     for (let i = this.#slots.length - 1; i >= this.#head && found < spare; i--) {
       const slot = this.#slots[i] as Slot;
@@ -125,14 +140,13 @@ export class Slots {
       if (slot.left !== slot.count || i === this.#head || !this.#joined(this.#slots[i - 1] as Slot, slot)) break;
     }
     // Sums of fractions are rounded.
-    return close(found, spare) ? spare : Math.min(found, spare);
+    return found > spare - this.slack ? spare : found;
   }
 
   /** Whether the limit is unchanged since the last reservation here. */
-  isLast(value: State): boolean {
-    const state = this.#last()?.state;
-    if (state === undefined || value.ts < state.ts) return false;
-    return close(project(state, this.#config as Config, value.ts).value, value.value);
+  isLast(state: State): boolean {
+    const last = this.#last();
+    return last !== undefined && this.#joined(last, { state, count: 0 });
   }
 
   /**
@@ -155,7 +169,7 @@ export class Slots {
     let sum = this.tokens;
     for (let i = this.#slots.length - 1; i >= this.#head; i--) {
       const { at, left } = this.#slots[i] as Slot;
-      if (sum <= count || close(sum, count)) return at;
+      if (sum <= count + this.slack) return at;
       sum -= left;
     }
     return -Infinity;
@@ -168,7 +182,7 @@ export class Slots {
   }
 
   /** Whether no other client took tokens between two reservations. */
-  #joined({ state: before }: Slot, { state: after, count }: Slot): boolean {
+  #joined({ state: before }: Slot, { state: after, count }: Pick<Slot, "state" | "count">): boolean {
     if (before === undefined || after === undefined || after.ts < before.ts) return false;
     return close(project(before, this.#config as Config, after.ts).value - count, after.value);
   }

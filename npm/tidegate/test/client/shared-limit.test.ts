@@ -1,5 +1,5 @@
 /** Several queues on one limit: what one returns, and what the others have reserved meanwhile. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { throttle } from "../../src/client/index.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
@@ -52,4 +52,32 @@ test("a queue on a store that returns promises is idle after calls of fractions,
   for (const tokens of [0.1, 0.2, 0.3]) void throttled(tokens);
   await clock.pass(0);
   expect(await Promise.race([throttled.idle().then(() => "idle"), clock.pass(SECOND)])).toBe("idle");
+});
+
+describe.each([
+  ["in memory", () => ({})],
+  ["on a store that returns promises", () => ({ store: later(), timeout: "1h" as const })],
+])("every call runs, %s", (_, options) => {
+  /** Makes the calls together, and then each of the `small` ones. Returns how many have run. */
+  async function play(together: readonly number[], small: readonly number[]): Promise<number> {
+    const clock = fakeClock();
+    const api = { kind: "token bucket", rate: 1e9, period: SECOND } as const;
+    const limiter = defineLimits({ api }, { now: clock.now, ...options() });
+    let ran = 0;
+    const throttled = throttle((_: number) => ran++, { limiter, name: "api" }, { clock, count: (tokens) => tokens });
+    for (const calls of [together, ...small.map((tokens) => [tokens])]) {
+      for (const tokens of calls) void throttled(tokens);
+      await clock.pass(4 * SECOND);
+    }
+    return ran;
+  }
+
+  test.each([1e-10, 1e-7, 1])("a small one behind a large one: %d tokens", async (small) => {
+    expect(await play([3e9, small], [small])).toBe(3);
+  });
+
+  test("a small one after a thousand that need fractions of a token, whose sums are rounded", async () => {
+    const fractions = Array.from({ length: 1000 }, (_, i) => 1e5 * Math.sqrt(i));
+    expect(await play(fractions, [0.001, 0.002, 0.003])).toBe(1003);
+  });
 });
