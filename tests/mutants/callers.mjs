@@ -205,6 +205,8 @@ export const CALLERS = [
   one("client/reserve.ts", "if (this.#state !== null) this.#state = {", "if (false) this.#state = {", STANDSTILL),
   one("client/reserve.ts", "    slots.cut(slots.spare + count, sent - (this.#offset ?? 0));\n", "", STANDSTILL),
   one("client/reserve.ts", "if (whole || isSplit) ", "", client("shared-limit")),
+  one("client/slots.ts", "first.left < count - this.slack", "first.left < count", client("shared-limit")),
+  one("client/slots.ts", "ROUNDING = 1e-12", "ROUNDING = 1e-9", client("shared-limit")),
   one("client/reserve.ts", "        slots.spare -= need;\n", "", FAILING),
   one("client/reserve.ts", "      this.#slots.spare -= count;\n", "", THROTTLE),
   one("client/queues.ts", "if (queue.isIdle) this.#queues.delete(key);", "this.#queues.delete(key);", client("cost")),

@@ -54,6 +54,41 @@ test("a queue on a store that returns promises is idle after calls of fractions,
   expect(await Promise.race([throttled.idle().then(() => "idle"), clock.pass(SECOND)])).toBe("idle");
 });
 
+test("a call runs on what an aborted one left, if that is too little by rounding", async () => {
+  const clock = fakeClock(0);
+  const api = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
+  const limiter = defineLimits({ api }, { now: clock.now });
+  const ran: number[] = [];
+  const throttled = throttle(
+    (_: number) => void ran.push(clock.now()),
+    { limiter, name: "api" },
+    { clock, count: (tokens) => tokens },
+  );
+  const client = new AbortController();
+  void throttled(0.2);
+  const aborted = throttled.with({ signal: client.signal })(0.9);
+  void throttled(0.1);
+  client.abort();
+  await expect(aborted).rejects.toThrow();
+  await clock.pass(SECOND);
+  expect(ran).toEqual([0, 0]);
+});
+
+test("a small call behind a large one waits for its own tokens", async () => {
+  const clock = fakeClock(0);
+  const api = { kind: "token bucket", rate: 1, period: SECOND, capacity: 3e9 } as const;
+  const limiter = defineLimits({ api }, { now: clock.now });
+  const ran: number[] = [];
+  const throttled = throttle(
+    (_: number) => void ran.push(clock.now()),
+    { limiter, name: "api" },
+    { clock, count: (tokens) => tokens },
+  );
+  for (const tokens of [3e9, 1, 0.5]) void throttled(tokens);
+  await clock.pass(2 * SECOND);
+  expect(ran).toEqual([0, SECOND, 1.5 * SECOND]);
+});
+
 describe.each([
   ["in memory", () => ({})],
   ["on a store that returns promises", () => ({ store: later(), timeout: "1h" as const })],
