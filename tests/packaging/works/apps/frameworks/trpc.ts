@@ -25,7 +25,7 @@ const whole = rateLimit(limits, { name: "send" }, (request, _beside: object) => 
 const message = {
   error: { message: "Too many requests", code: -32029, data: { code: "TOO_MANY_REQUESTS", httpStatus: 429 } },
 };
-const count = (request: Request) => decodeURIComponent(new URL(request.url).pathname).split(",").length;
+const count = (request: Request) => new URL(request.url).pathname.split(/,|%2c/i).length;
 const batches = rateLimit(limits, { name: "send", key: "batches", count, message }, (request) =>
   handle("/batches", request),
 );

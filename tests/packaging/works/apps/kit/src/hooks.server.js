@@ -6,4 +6,4 @@ const limits = defineLimits({ all: { kind: "token bucket", rate: 300, period: MI
 const limited = rateLimit(limits, { name: "all" }, (_request, _event, next) => next());
 
 export const handle = ({ event, resolve }) =>
-  building ? resolve(event) : limited(event.request, event, async () => resolve(event));
+  building || event.isSubRequest ? resolve(event) : limited(event.request, event, async () => resolve(event));
