@@ -89,12 +89,19 @@ function compileRule<R>(
   const nameOf = typeof name === "function" ? name : () => name;
   const configOf = typeof config === "function" ? config : () => config;
   const extras = reserve !== undefined || config !== undefined;
+  // Without the field if the limit has no key: the limiter refuses an undefined one.
+  const taking = (name: string, key: string | undefined, count: number): LimitRequest<string> =>
+    key === undefined ? { name, count } : { name, key, count };
+  // The usual rule: nothing is made for each request but what is taken.
+  if (!extras && typeof name === "string" && typeof count === "number") {
+    const take = (key: string | undefined): LimitRequest<string> => taking(name, key, count);
+    return (request, incoming) => follow(keyOf(request, incoming), take);
+  }
   return (request, incoming) =>
     follow(keyOf(request, incoming), (key) =>
       follow(counted(request, incoming), (count) =>
         follow(nameOf(request), (name) => {
-          // Without the field if the limit has no key: the limiter refuses an undefined one.
-          if (!extras) return key === undefined ? { name, count } : { name, key, count };
+          if (!extras) return taking(name, key, count);
           return follow(configOf(request), (config) => {
             if (config === undefined && names?.includes(name) === false) throw noConfig(name);
             return { name, count, reserve, config, ...keyed(key) };
