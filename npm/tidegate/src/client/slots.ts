@@ -18,6 +18,7 @@ interface Slot {
 const ROUNDING = 1e-12;
 /** Tokens are doubles: sums of fractions are equal within a tolerance. */
 const close = (a: number, b: number): boolean => Math.abs(a - b) <= ROUNDING * Math.abs(a);
+
 /** The decision's policy as a config without `maxReserved`; any window start defines its grid. */
 export function configOfDecision({ policy, ts }: Decision): Config {
   const { kind, rate, period, capacity } = policy;

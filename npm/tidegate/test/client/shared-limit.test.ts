@@ -54,16 +54,21 @@ test("a queue on a store that returns promises is idle after calls of fractions,
   expect(await Promise.race([throttled.idle().then(() => "idle"), clock.pass(SECOND)])).toBe("idle");
 });
 
-test("a call runs on what an aborted one left, if that is too little by rounding", async () => {
+/** A queue whose calls take the tokens that they are given, and the times at which they ran. */
+function counting(numbers: { readonly rate: number; readonly capacity: number }) {
   const clock = fakeClock(0);
-  const api = { kind: "token bucket", rate: 10, period: SECOND, capacity: 1 } as const;
-  const limiter = defineLimits({ api }, { now: clock.now });
+  const limiter = defineLimits({ api: { kind: "token bucket", period: SECOND, ...numbers } }, { now: clock.now });
   const ran: number[] = [];
   const throttled = throttle(
     (_: number) => void ran.push(clock.now()),
     { limiter, name: "api" },
     { clock, count: (tokens) => tokens },
   );
+  return { throttled, ran, clock };
+}
+
+test("a call runs on what an aborted one left, if that is too little by rounding", async () => {
+  const { throttled, ran, clock } = counting({ rate: 10, capacity: 1 });
   const client = new AbortController();
   void throttled(0.2);
   const aborted = throttled.with({ signal: client.signal })(0.9);
@@ -75,15 +80,7 @@ test("a call runs on what an aborted one left, if that is too little by rounding
 });
 
 test("a small call behind a large one waits for its own tokens", async () => {
-  const clock = fakeClock(0);
-  const api = { kind: "token bucket", rate: 1, period: SECOND, capacity: 3e9 } as const;
-  const limiter = defineLimits({ api }, { now: clock.now });
-  const ran: number[] = [];
-  const throttled = throttle(
-    (_: number) => void ran.push(clock.now()),
-    { limiter, name: "api" },
-    { clock, count: (tokens) => tokens },
-  );
+  const { throttled, ran, clock } = counting({ rate: 1, capacity: 3e9 });
   for (const tokens of [3e9, 1, 0.5]) void throttled(tokens);
   await clock.pass(2 * SECOND);
   expect(ran).toEqual([0, SECOND, 1.5 * SECOND]);
