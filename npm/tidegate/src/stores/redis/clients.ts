@@ -178,9 +178,10 @@ function ioredis(client: Ioredis, server: Server): Link {
         command.pipelineIndex = -1;
         const { reject } = command;
         const reply = client.sendCommand(command, ...rest);
-        // While a slot moves, a cluster sends again what needs several of its keys, for longer than a call waits.
+        // Only a cluster replaces it: while a slot moves, it sends again what needs several of its keys, for longer than a call waits.
         const again = command.reject;
-        command.reject = (error) => (/^TRYAGAIN /.test(error.message) ? reject : again).call(command, error);
+        if (again !== reject)
+          command.reject = (error) => (/^TRYAGAIN /.test(error.message) ? reject : again).call(command, error);
         return reply;
       },
     },
