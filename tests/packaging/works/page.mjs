@@ -50,8 +50,7 @@ rspack 1.0, Parcel 2.0, Rolldown 1.3, ncc 0.34, tsup 8.0, Jest 28 (whose own fak
 
 ## Other hosts and tools
 
-Also tried once, on 2026-11-30, and not in the tests: each but React made 3,000 decisions in memory, with the numbers of Node.js to the
-last bit.
+Also tried once, on 2026-11-30, and not in the tests: each but React decided in memory, with the numbers of Node.js to the last bit.
 
 | kind | works |
 |---|---|
