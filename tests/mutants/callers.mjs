@@ -77,6 +77,7 @@ export const CALLERS = [
   one("limiter/adaptive.ts", "this.#ended > 0 && ", "", ADAPTIVE),
   one("limiter/adaptive.ts", "now - request.at <= this.#set.latency", "false", ADAPTIVE),
   one("limiter/adaptive.ts", "      this.#sent.delete(request);\n", "", ADAPTIVE),
+  one("limiter/budget.ts", "limits.indexOf(name) < index", "false", BUDGET),
   one("limiter/budget.ts", "reserve: wait > 0", "reserve: true", BUDGET),
   one("limiter/budget.ts", "isLate(decision) || isOwing(decision)", "isLate(decision)", BUDGET),
   one("limiter/budget.ts", "reserved && (decided.ok || own > wait)", "reserved", BUDGET),
@@ -101,6 +102,7 @@ export const CALLERS = [
   one("limiter/budget.ts", "    throwIfAborted(signal);\n    value", "    value", BUDGET),
   one("limiter/budget.ts", "    if (signal?.aborted === true) return resolve();\n", "", BUDGET),
   one("limiter/budget.ts", "  throwIfAborted(signal);\n  const taken", "  const taken", BUDGET),
+  one("limiter/budget.ts", "limits.indexOf(name) < index", "false", BUDGET),
   one("limiter/budget.ts", "reserve: wait > 0", "reserve: true", BUDGET),
   // Where the addon is looked for.
   one("engine/addon.ts", "programFile];", 'programFile, () => process.cwd() + "/"];', "addon.test.ts"),

@@ -96,7 +96,10 @@ describe.each<[string, () => Store | undefined]>([
       await expect(spend(limits, options, () => 0)).rejects.toThrow(/^`key` must be .*; got (undefined|""|null)$/);
     }
     await expect(spend(limits, { limits: [], estimate: 1 }, () => 0)).rejects.toThrow(
-      "`limits` must be an array of 1 to 100 names of limits; got 0 names",
+      "`limits` must be an array of 1 to 100 different names of limits; got 0 names",
+    );
+    await expect(spend(limits, { limits: ["perDay", "perMinute", "perDay"], estimate: 1 }, () => 0)).rejects.toThrow(
+      '`limits` must be an array of 1 to 100 different names of limits; got "perDay" twice',
     );
     expect(await left()).toEqual([1000, 5000]);
     // `used` is missing: the call throws and gives everything back.

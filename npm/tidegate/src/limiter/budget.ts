@@ -20,7 +20,7 @@ import {
 } from "../limit/checks.ts";
 import { TOKENS } from "../limit/tokens.ts";
 import { delayFor, type Duration, LONGEST_TIMER } from "../limit/duration.ts";
-import { InputError } from "../limit/errors.ts";
+import { InputError, show } from "../limit/errors.ts";
 import { evaluate } from "../limit/evaluate.ts";
 import type { Limiter } from "./limiter.ts";
 import { checkKey, MAX_REQUESTS } from "./calls.ts";
@@ -63,7 +63,7 @@ export type Spent<T> =
   | { readonly ok: true; readonly value: T; readonly used: number; readonly decided: AllDecision }
   | { readonly ok: false; readonly decided: AllDecision };
 
-const NAMES: Check = { expects: `an array of 1 to ${MAX_REQUESTS} names of limits`, accepts: Array.isArray };
+const NAMES: Check = { expects: `an array of 1 to ${MAX_REQUESTS} different names of limits`, accepts: Array.isArray };
 const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
   limits: NAMES,
   key: ANY,
@@ -105,6 +105,8 @@ export async function spend<T, N extends string>(
   if (limits.length < 1 || limits.length > MAX_REQUESTS) {
     throw new InputError("limits", NAMES.expects, limits, `${limits.length} names`);
   }
+  const twice = limits.find((name, index) => limits.indexOf(name) < index);
+  if (twice !== undefined) throw new InputError("limits", NAMES.expects, limits, `${show(twice)} twice`);
   check("work", work, FUNCTION);
   check("estimate", estimate, TOKENS);
   const whose = keyed(checkKey(options));
