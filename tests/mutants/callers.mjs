@@ -1,7 +1,8 @@
 // What calls a limiter, or watches one: the limiter's adaptive rates and budgets, clients, react, observe, the command line.
 import { one } from "./mutant.mjs";
 
-const [ADAPTIVE, BUDGET, OBSERVE] = ["adaptive.test.ts", "budget.test.ts", "observe.test.ts"];
+const [ADAPTIVE, OBSERVE] = ["adaptive.test.ts", "observe.test.ts"];
+const BUDGET = ["budget.test.ts", "budget-wait.test.ts"];
 const client = (...names) => names.map((name) => `client/${name}.test.ts`);
 const [FETCH, FIELDS, THROTTLE] = [
   client("fetch", "fetch-server"),
@@ -79,31 +80,26 @@ export const CALLERS = [
   one("limiter/adaptive.ts", "      this.#sent.delete(request);\n", "", ADAPTIVE),
   one("limiter/budget.ts", "limits.indexOf(name) < index", "false", BUDGET),
   one("limiter/budget.ts", "reserve: wait > 0", "reserve: true", BUDGET),
-  one("limiter/budget.ts", "isLate(decision) || isOwing(decision)", "isLate(decision)", BUDGET),
-  one("limiter/budget.ts", "reserved && (decided.ok || own > wait)", "reserved", BUDGET),
-  one("limiter/budget.ts", "...limit, maxReserved: undefined", "...limit", BUDGET),
   one("limiter/budget.ts", "ok ? value + count : value", "value + count", BUDGET),
-  one("limiter/budget.ts", " && reason === undefined", "", BUDGET),
-  one("limiter/budget.ts", "if (!found.ok && found.retryAt !== undefined)", "if (false)", BUDGET),
-  one("limiter/budget.ts", "value > config.capacity * (1 - 1e-9)", "false", BUDGET),
-  one("limiter/budget.ts", "    if (at === undefined) return never();\n    later = at - retryAt;\n", "", BUDGET),
-  one("limiter/budget.ts", "  if (!due.ok) return { ...due, policy };\n", "", BUDGET),
+  one("limiter/budget.ts", "before > config.capacity * (1 - 1e-9)", "false", BUDGET),
+  one("limiter/budget.ts", "ok && retryAfter <= estimate.wait;", "ok;", BUDGET),
+  one("limiter/budget.ts", "at !== undefined && turns.some((turn) => turn !== at)", "false", BUDGET),
+  one("limiter/budget.ts", "isInTime(one) && !never", "isInTime(one)", BUDGET),
+  one("limiter/budget.ts", "(never ? turns : first)[index]", "first[index]", BUDGET),
+  one("limiter/budget.ts", "one : denied", "denied(one, estimate, now) : denied", BUDGET),
+  one("limiter/budget.ts", "!ok && degraded === true", "false", BUDGET),
+  one("limiter/budget.ts", ' && config.start !== "first request"', "", BUDGET),
+  one("limiter/budget.ts", "if (ok && retryAt - turn <= wait)", "if (ok)", BUDGET),
+  one("limiter/budget.ts", "    if (reason !== undefined) return reason;\n", "", BUDGET),
+  one("limiter/budget.ts", "Math.ceil(retryAt - wait)", "retryAt", BUDGET),
+  one("limiter/budget.ts", "{ now, count: 0 }", "{ now }", BUDGET),
   one("limiter/budget.ts", "await settle(actual ?? 0).catch", "await settle(actual ?? estimate).catch", BUDGET),
   one("limiter/budget.ts", "await settle(actual ?? estimate);", "await settle(actual ?? 0);", BUDGET),
   one("limiter/budget.ts", ".catch(() => {});\n    throw", ";\n    throw", BUDGET),
   one("limiter/budget.ts", "if (decided.ok) await settle(0);", "", BUDGET),
-  one(
-    "limiter/budget.ts",
-    "if (later >= (isWindow ? config.period : 1)) return never",
-    "if (false) return never",
-    BUDGET,
-  ),
-  one("limiter/budget.ts", "(isWindow ? config.period : 1)", "1", BUDGET),
   one("limiter/budget.ts", "    throwIfAborted(signal);\n    value", "    value", BUDGET),
   one("limiter/budget.ts", "    if (signal?.aborted === true) return resolve();\n", "", BUDGET),
   one("limiter/budget.ts", "  throwIfAborted(signal);\n  const taken", "  const taken", BUDGET),
-  one("limiter/budget.ts", "limits.indexOf(name) < index", "false", BUDGET),
-  one("limiter/budget.ts", "reserve: wait > 0", "reserve: true", BUDGET),
   // Where the addon is looked for.
   one("engine/addon.ts", "programFile];", 'programFile, () => process.cwd() + "/"];', "addon.test.ts"),
   // A `fetch` that waits.

@@ -6,7 +6,7 @@
 import { throwIfAborted, whenAborted } from "../limit/abort.ts";
 import { combined } from "../limit/combined.ts";
 import type { Config } from "../limit/config.ts";
-import type { AllDecision, Decision, State } from "../limit/decision.ts";
+import type { AllDecision, Decision, Reason, State } from "../limit/decision.ts";
 import {
   ANY,
   type Check,
@@ -75,9 +75,9 @@ const OPTIONS: Readonly<Record<keyof SpendOptions<string>, Check>> = {
 
 /**
  * Sets the estimate aside on every limit, or on none; runs the work; then returns the unused tokens, or charges the excess.
- * If the limits have too few tokens, the work does not run, and `decided.retryAt` is when it could. With `wait` it reserves the
- * tokens and runs when they are due, unless that takes longer than `wait`. There is no `retryAt` if it always does: the estimate
- * is above a limit's capacity, and the rest takes longer than `wait` to refill.
+ * If the limits have too few tokens, the work does not run, and `decided.retryAt` is the first millisecond at which the same call
+ * runs it. With `wait` the call reserves the tokens and runs the work when they are due, unless that takes longer than `wait`.
+ * There is no `retryAt` if it always does: the estimate is above a limit's capacity, and the rest takes longer to refill.
  *
  * ```ts
  * const answer = await spend(limits, { limits: ["tokensPerMinute", "tokensPerDay"], key: userId, estimate: 1500 }, async ({ used }) => {
@@ -119,19 +119,13 @@ export async function spend<T, N extends string>(
     actual = check("used", count, TOKENS);
   };
   const settle = (count: number): Promise<void> => settleUp(limiter, taken, decided.decisions, count);
-  const { retryAfter = 0 } = decided;
-  if (!decided.ok || retryAfter > wait) {
+  if (!decided.ok || (decided.retryAfter ?? 0) > wait) {
     if (decided.ok) await settle(0);
-    // Of those that were refused, one whose turn would come in time denies nothing.
-    const isLate = ({ reserved, retryAfter: own = 0 }: Decision): boolean => reserved && (decided.ok || own > wait);
-    const decisions = decided.decisions.map((decision) =>
-      isLate(decision) || isOwing(decision) ? denied(decision, estimate, wait) : decision,
-    );
-    return { ok: false, decided: { ...decided, ...combined(decisions, (decisions[0] as Decision).now) } };
+    return { ok: false, decided: late(decided, { count: estimate, wait }) };
   }
   let value: T;
   try {
-    if (retryAfter > 0) await sleep(retryAfter, signal);
+    if (decided.retryAfter !== undefined) await sleep(decided.retryAfter, signal);
     throwIfAborted(signal);
     value = await work({ used, decided });
   } catch (error) {
@@ -143,63 +137,83 @@ export async function spend<T, N extends string>(
   return { ok: true, value, used: actual ?? estimate, decided };
 }
 
-/** Denied for now, as more would be owed than `maxReserved`. */
-const isOwing = ({ ok, degraded, reason }: Decision): boolean => !ok && degraded !== true && reason === undefined;
-
-/**
- * A reservation of this many tokens, given back or refused, as a check returns it: denied until `retryAt`, when it would be
- * due, or for ever.
- */
-function denied(decision: Decision, count: number, wait: number): Decision {
-  const { ok, value, ts, now, policy } = decision;
-  const { name: _, ...config } = policy;
-  const isWindow = config.kind === "fixed window";
-  // A window that is derived from the key begins at `ts`.
-  const limit = isWindow ? { ...config, start: ts % config.period } : config;
-  const before = { value: ok ? value + count : value, ts };
-  const due = ok
-    ? decision
-    : evaluate(before, { ...limit, maxReserved: undefined }, { now, count, reserve: true }).decision;
-  // Not before the clock ends.
-  if (!due.ok) return { ...due, policy };
-  const { retryAt = now, retryAfter = 0 } = due;
-  const never = (): Decision => ({ ...evaluate(before, limit, { now, count }).decision, policy });
-  let later = 0;
-  if (count > policy.capacity && config.kind === "fixed window" && config.start === "first request") {
-    const at = ownTurn(before, config, { now, count, wait, due: retryAt });
-    if (at === undefined) return never();
-    later = at - retryAt;
-  } else if (count > policy.capacity) {
-    // No key holds so much, and at `retryAt` this one is full. A turn that is too late then always is, unless it is the start
-    // of a window, which comes nearer until the next one starts.
-    const { retryAt: turn = retryAt } = evaluate(before, limit, { now: retryAt, count, reserve: true }).decision;
-    later = Math.max(Math.ceil(turn - wait) - retryAt, 0);
-    if (later >= (isWindow ? config.period : 1)) return never();
-  }
-  const { value: held, remaining, resetAt } = evaluate(before, limit, { now, count: 0 }).decision;
-  const times = { retryAt: retryAt + later, retryAfter: retryAfter + later, resetAt };
-  return { ...decision, ...times, ok: false, reserved: false, value: held, remaining };
+/** An estimate, and the longest wait for it in ms. */
+interface Estimate {
+  readonly count: number;
+  readonly wait: number;
 }
 
+/** Evaluations until a turn is found, or never: a refused reservation, one too late, a key that is full by then, rounding. */
+const MOST_TRIES = 8;
+/** Turns that several limits are compared at; windows that begin together have a common turn sooner, or never. */
+const MOST_ROUNDS = 100;
+
 /**
- * When a reservation in a window that begins at a request is due within `wait`; `undefined`: never. A full key's window begins
- * at the reservation, so no later one is due sooner.
+ * The decision on an estimate that was not reserved, or was given back as it would be due too late: denied until the first
+ * millisecond at which every limit reserves it for a time within `wait`.
  */
-function ownTurn(
-  { value, ts }: State,
-  config: Config & { readonly capacity: number },
-  { now, count, wait, due }: { now: number; count: number; wait: number; due: number },
-): number | undefined {
-  // The sum with the count is rounded.
-  const state = { value: value > config.capacity * (1 - 1e-9) ? config.capacity : value, ts };
-  const reserved = (at: number): Decision => evaluate(state, config, { now: at, count, reserve: true }).decision;
-  let at = Math.max(Math.ceil(due - wait), now);
-  let found = reserved(at);
-  if (!found.ok && found.retryAt !== undefined) {
-    at = found.retryAt;
-    found = reserved(at);
+function late(decided: AllDecision, estimate: Estimate): AllDecision {
+  if (decided.decisions.some(({ ok, degraded }) => !ok && degraded === true)) return decided;
+  const { now } = decided.decisions[0] as Decision;
+  const isInTime = ({ ok, retryAfter = 0 }: Decision): boolean => ok && retryAfter <= estimate.wait;
+  const turnsFrom = (at: number): (number | Reason)[] => decided.decisions.map((one) => turnFrom(one, at, estimate));
+  const first = turnsFrom(now);
+  let turns = first;
+  let at = latest(turns);
+  // In a window that is smaller than the estimate a turn ends, so it may be over when another limit's begins.
+  for (let rounds = 0; at !== undefined && turns.some((turn) => turn !== at); rounds++) {
+    turns = rounds < MOST_ROUNDS ? turnsFrom(at) : turns.map(() => "exceeds capacity");
+    at = latest(turns);
   }
-  return found.ok && (found.retryAfter ?? 0) <= wait ? at : undefined;
+  const decisions = decided.decisions.map((one, index) => {
+    const never = typeof turns[index] === "string";
+    return isInTime(one) && !never ? one : denied(one, estimate, (never ? turns : first)[index] as number | Reason);
+  });
+  const retryAfter = at === undefined ? undefined : at - now;
+  return { ...decided, ...combined(decisions, now), retryAt: at, retryAfter };
+}
+
+/** The latest of the turns; `undefined` if one never comes. */
+const latest = (turns: readonly (number | Reason)[]): number | undefined =>
+  turns.reduce<number | undefined>(
+    (most, turn) => (most === undefined || typeof turn === "string" ? undefined : Math.max(most, turn)),
+    0,
+  );
+
+/** A limit's state before the call, and its numbers for `evaluate`. */
+function beforeOf({ ok, value, ts, policy }: Decision, count: number): [State, Config] {
+  const { name: _, ...config } = policy;
+  // The sum is rounded, and a key that was full is different from one that is almost full.
+  const before = ok ? value + count : value;
+  const state = { value: before > config.capacity * (1 - 1e-9) ? config.capacity : before, ts };
+  // A window that is derived from the key begins at `ts`.
+  const isDerived = config.kind === "fixed window" && config.start !== "first request";
+  return [state, isDerived ? { ...config, start: ts % config.period } : config];
+}
+
+/** The first millisecond from `at` on at which the limit reserves the estimate for a time within `wait`, or why there is none. */
+function turnFrom(decision: Decision, at: number, { count, wait }: Estimate): number | Reason {
+  const [state, config] = beforeOf(decision, count);
+  let turn = at;
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const { ok, retryAt = turn, reason } = evaluate(state, config, { now: turn, count, reserve: true }).decision;
+    if (reason !== undefined) return reason;
+    if (ok && retryAt - turn <= wait) return turn;
+    turn = ok ? Math.max(Math.ceil(retryAt - wait), turn + 1) : retryAt;
+  }
+  // Each time the key was full before its turn.
+  return "exceeds capacity";
+}
+
+/** A limit's decision when the estimate has to wait for its turn, or never gets one. */
+function denied(decision: Decision, { count }: Estimate, turn: number | Reason): Decision {
+  const { now } = decision;
+  const [state, config] = beforeOf(decision, count);
+  const { value, remaining, resetAt } = evaluate(state, config, { now, count: 0 }).decision;
+  const held = { ...decision, ok: false, reserved: false, value, remaining, resetAt };
+  return typeof turn === "string"
+    ? { ...held, retryAt: undefined, retryAfter: undefined, reason: turn }
+    : { ...held, retryAt: turn, retryAfter: turn - now };
 }
 
 /** A timer that a signal ends early, also one aborted before. A sleep of the machine counts: see {@link delayFor}. */
