@@ -159,7 +159,7 @@ export const HTTP = [
   ),
   gate("Array.isArray(limits) ? limits : [rule]", "[rule]", GATE),
   gate("{ ...this.#spread(), never }) as Problem", "this.#spread()) as Problem", EXPRESS),
-  gate("problem: { ...details, status },", "problem: details,", GATE, EXPRESS),
+  gate("problem: { ...details, status }", "problem: details", GATE, EXPRESS),
   gate("return { jitter: { ...jitter, key } };", "return {};", GATE, EXPRESS),
   gate("this.#taken.every(({ key }) => key === undefined)", "false", GATE),
   gate("options.settle === undefined || !this.decision.ok", "options.settle === undefined", EXPRESS, GATE),

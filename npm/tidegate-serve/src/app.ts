@@ -4,7 +4,7 @@ import { bearerAuth } from "hono/bearer-auth";
 import { bodyLimit } from "hono/body-limit";
 import { isStoreError } from "tidegate";
 import { behind, type Env, type Handler } from "./context.ts";
-import { forwardAuth, type Proxies, routed } from "./forward-auth.ts";
+import { forwardAuth, routed } from "./forward-auth.ts";
 import { type Log, logFailure } from "./log.ts";
 import { messagesOf } from "tidegate/cli";
 import type { Metrics } from "./metrics.ts";
@@ -12,20 +12,13 @@ import { openapi } from "./openapi.ts";
 import type { PolicyFile } from "./policies.ts";
 import { mistaken, problem, RequestError } from "./problem.ts";
 import { answerOf, type Route, ROUTES } from "./routes.ts";
+import type { Settings } from "./server.ts";
 
 /** What the routes need. */
-interface Service {
+interface Service extends Pick<Settings, "version" | "bodyLimit" | "adminToken" | "proxies" | "logRequests"> {
   readonly file: PolicyFile;
   readonly metrics: Metrics;
   readonly log: Log;
-  readonly version: string;
-  /** Bytes. */
-  readonly bodyLimit: number;
-  /** The token of the administrator; without one these routes do not exist. */
-  readonly adminToken: string | undefined;
-  /** The proxies of forward auth; without them its routes do not exist. */
-  readonly proxies: Proxies | undefined;
-  readonly logRequests: boolean;
   /** Whether the service accepts requests, and is not shutting down. */
   accepting(): boolean;
 }
@@ -72,11 +65,8 @@ function handler(route: Route, file: PolicyFile): Handler {
       }
       const encoding = c.req.header("content-encoding") ?? "identity";
       if (!/^identity$/i.test(encoding)) {
-        return problem(
-          c,
-          415,
-          `The body must not be compressed (Content-Encoding: ${encoding}): send the JSON itself.`,
-        );
+        const detail = `The body must not be compressed (Content-Encoding: ${encoding}): send the JSON itself.`;
+        return problem(c, 415, detail);
       }
     }
     const { body, headers } = await answerOf(route, route.method === "post" ? await bodyOf(c) : queryOf(c), file);
@@ -163,12 +153,10 @@ export function appOf(service: Service): Hono<Env> {
     if (!admin) on(method, path, answer);
     else if (adminToken !== undefined) on(method, path, guarded(adminToken, answer));
   }
-  if (mounted !== undefined)
-    on(
-      "all",
-      "/console",
-      limitedTo(service.bodyLimit, (c) => mounted.fetch(c.req.raw)),
-    );
+  if (mounted !== undefined) {
+    const page = limitedTo(service.bodyLimit, (c) => mounted.fetch(c.req.raw));
+    on("all", "/console", page);
+  }
   if (proxies !== undefined) forwardAuth((path, handle) => on("all", path, handle), file, proxies);
   return app;
 }

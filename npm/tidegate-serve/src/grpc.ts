@@ -108,7 +108,9 @@ async function decide(file: PolicyFile, request: RateLimitRequest): Promise<Rate
   const decided: AllDecision | undefined = taken.length === 0 ? undefined : await file.limiter.limitAll(taken);
   const rest = [...(decided?.decisions ?? [])];
   const decisions = calls.map(({ limits, gives }) =>
-    gives ? Promise.all(limits.map((limit) => giveBack(file, limit))) : rest.splice(0, limits.length),
+    gives
+      ? Promise.all(limits.map(async ({ name, reserve: _, ...options }) => file.limiter.give(name, options)))
+      : rest.splice(0, limits.length),
   );
   return {
     overallCode: decided?.ok === false ? OVER_LIMIT : OK,
@@ -116,10 +118,6 @@ async function decide(file: PolicyFile, request: RateLimitRequest): Promise<Rate
     responseHeadersToAdd:
       decided === undefined ? [] : Object.entries(rateLimitHeaders(decided)).map(([key, value]) => ({ key, value })),
   };
-}
-
-async function giveBack(file: PolicyFile, { name, reserve: _, ...options }: LimitRequest<string>): Promise<Decision> {
-  return file.limiter.give(name, options);
 }
 
 /** The name of the status of a request that could not be decided. */

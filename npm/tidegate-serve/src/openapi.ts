@@ -88,9 +88,6 @@ export function openapi(version: string, admin: boolean): object {
       license: { name: "MIT", identifier: "MIT" },
     },
     paths: Object.fromEntries(routes.map((route) => [route.path, { [route.method]: operation(route, schemas) }])),
-    components: {
-      schemas,
-      ...(admin ? { securitySchemes: { token: { type: "http", scheme: "bearer" } } } : {}),
-    },
+    components: { schemas, ...(admin ? { securitySchemes: { token: { type: "http", scheme: "bearer" } } } : {}) },
   };
 }

@@ -1,13 +1,6 @@
 /** The policies in force: read from a file, and read again while the service runs. */
 import { readFileSync, statSync } from "node:fs";
-import {
-  type Config,
-  isInputError,
-  type Limiter,
-  type LimitOptions,
-  type LimitRequest,
-  type OnStoreError,
-} from "tidegate";
+import { type Config, isInputError, type Limiter, type LimitOptions, type LimitRequest } from "tidegate";
 import { addressKey } from "tidegate/http";
 import { type DecisionEvent, observe } from "tidegate/observe";
 import { definePolicies, type Policies, PolicyError, policyTarget } from "tidegate/policies";
@@ -17,6 +10,7 @@ import type { MakeConsole, Mounted } from "./console.ts";
 import type { Log } from "./log.ts";
 import { messagesOf } from "tidegate/cli";
 import { RequestError } from "./problem.ts";
+import type { Settings } from "./server.ts";
 import type { NamedLimit, RequestParts, Target } from "./schemas.ts";
 
 /** What rules read of a request, besides headers and URL. */
@@ -44,13 +38,9 @@ function versionOf(path: string): string {
   }
 }
 
-interface PolicySettings {
+interface PolicySettings extends Pick<Settings, "onStoreError" | "timeout"> {
   readonly store: Store;
-  readonly onStoreError: OnStoreError;
-  /** ms. */
-  readonly timeout: number | undefined;
   readonly log: Log;
-  /** Makes the console, if there is one. */
   readonly makeConsole: MakeConsole | undefined;
   readonly observer: (event: DecisionEvent) => void;
   /** Why the store's client has no connection, if that is so. */
@@ -170,12 +160,7 @@ export class PolicyFile {
     return this.policies.select({ claims }, { headers: lower, url }, key) as readonly LimitRequest<string>[];
   }
 
-  /** The limiter's request for a limit by its name. */
-  requestOf(body: z.infer<typeof NamedLimit>, at: string): LimitRequest<string> {
-    return Object.assign(this.callOf(body, at), { name: body.name });
-  }
-
-  /** The same without the name, as the options of a call. */
+  /** The options of a call on a limit by its name. `at` is the path of the body. */
   callOf(body: z.infer<typeof NamedLimit>, at = ""): LimitOptions {
     const { count = 1, reserve = false } = body;
     const { key, config } = this.targetOf(body, at);

@@ -46,12 +46,7 @@ export const OK = 1;
 export const OVER_LIMIT = 2;
 
 /** The units of a limit, by their ms. */
-export const UNITS: Readonly<Record<number, number>> = {
-  1000: 1,
-  60000: 2,
-  3600000: 3,
-  86400000: 4,
-};
+export const UNITS: Readonly<Record<number, number>> = { 1000: 1, 60000: 2, 3600000: 3, 86400000: 4 };
 
 /** The text of an entry; of other bytes than UTF-8 what Node.js makes of them in a header over HTTP. */
 export function textOf(value: Buffer): string {

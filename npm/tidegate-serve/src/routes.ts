@@ -130,8 +130,10 @@ const decideAll = routeOf({
   takes: [schemas.Several],
   answers: [schemas.AllDecision],
   example: { limits: [CLIENT] },
-  run: async ({ limits }, file) =>
-    all(await file.limiter.limitAll(limits.map((limit, i) => file.requestOf(limit, `limits[${i}].`)))),
+  async run({ limits }, file) {
+    const taken = limits.map((limit, i) => ({ ...file.callOf(limit, `limits[${i}].`), name: limit.name }));
+    return all(await file.limiter.limitAll(taken));
+  },
 });
 
 /** `/v1/give` and `/v1/charge`. */

@@ -9,7 +9,6 @@ import { openStore, UsageError } from "tidegate/cli";
 import { appOf } from "./app.ts";
 import { clientsOf } from "./clients.ts";
 import { connectionsTo, endsWithin } from "./connections.ts";
-import type { MakeConsole } from "./console.ts";
 import type { Proxies } from "./forward-auth.ts";
 import type { GrpcServer } from "./grpc.ts";
 import type { Log } from "./log.ts";
@@ -103,12 +102,6 @@ async function drain({ server, connections }: Running, within: number): Promise<
   return inTime;
 }
 
-/** What makes the console; `undefined` if there is none. */
-async function consoleIn({ console, adminToken }: Settings): Promise<MakeConsole | undefined> {
-  if (!console || adminToken === undefined) return undefined;
-  return (await import("./console.ts")).consoleOf(adminToken);
-}
-
 async function grpcIn(settings: Settings, file: PolicyFile, log: Log): Promise<GrpcServer | undefined> {
   const { grpcPort } = settings;
   return grpcPort === undefined ? undefined : (await import("./grpc.ts")).serveGrpc(file, settings, grpcPort, log);
@@ -161,7 +154,9 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
   try {
     const metrics = metricsOf(opened.stats, openTelemetry(version));
     const { observer, reloaded } = metrics;
-    const makeConsole = await consoleIn(settings);
+    const { adminToken } = settings;
+    const isMounted = settings.console && adminToken !== undefined;
+    const makeConsole = isMounted ? await (await import("./console.ts")).consoleOf(adminToken) : undefined;
     const connectionError = (): unknown => unconnected;
     const parts = { store: opened.store, onStoreError, timeout, log, makeConsole, observer, reloaded, connectionError };
     const file = new PolicyFile(settings.policies, parts);

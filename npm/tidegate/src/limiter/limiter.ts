@@ -280,10 +280,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     const { calls, indexes } = distinct(given);
     const answer = this.#layered.decideAll(calls, this.#time());
     if (calls.length === given.length) return answer;
-    return follow(answer, (all) => ({
-      ...all,
-      decisions: indexes.map((index) => all.decisions[index] as Decision),
-    }));
+    return follow(answer, (all) => ({ ...all, decisions: indexes.map((index) => all.decisions[index] as Decision) }));
   }
 
   #reset(operation: string, name: string, options: KeyOptions | undefined): MaybePromise<void> {

@@ -84,12 +84,7 @@ export class Admission<R> {
     const { statusCode, never, message } = this.#gate.options;
     const details = problem(this.#decided, { ...this.#spread(), never }) as Problem;
     const status = details.status === 429 ? statusCode : details.status;
-    const denial = {
-      decision: this.decision,
-      status,
-      headers: this.#fields(),
-      problem: { ...details, status },
-    };
+    const denial = { decision: this.decision, status, headers: this.#fields(), problem: { ...details, status } };
     const body = typeof message === "function" ? message(this.#request, denial) : message;
     return follow(body, (body): Denial => {
       if (body === undefined) return { body: JSON.stringify(denial.problem), contentType: PROBLEM_JSON, ...denial };

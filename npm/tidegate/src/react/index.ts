@@ -61,10 +61,7 @@ const FROM: Check = {
   expects: "what remoteLimits returned outside of components",
   accepts: (from) => typeof (from as Partial<RemoteLimits> | undefined)?.watch === "function",
 };
-const INITIAL: Check = {
-  expects: STATE,
-  accepts: (state) => typeof state === "object" && state !== null,
-};
+const INITIAL: Check = { expects: STATE, accepts: (state) => typeof state === "object" && state !== null };
 /** Renders in a row that each have other limits. */
 const MOST_CHANGES = 20;
 const WISH: Readonly<Record<keyof Wish, Check>> = { count: TOKENS, reserve: FLAG };

@@ -40,10 +40,7 @@ export interface MemoryStats {
 }
 
 export const MAX_KEYS: Check = integerFrom("an integer from 1 to 16777216", 1, 16_777_216);
-const OPTIONS = {
-  maxKeys: MAX_KEYS,
-  restore: { expects: "the bytes of a dump", accepts: isBytes },
-};
+const OPTIONS = { maxKeys: MAX_KEYS, restore: { expects: "the bytes of a dump", accepts: isBytes } };
 /** One key in this many is remembered, in case the next call has the same. */
 const KEPT_ONE_IN = 16;
 

@@ -164,12 +164,7 @@ export function callRows(batch: readonly PendingRequest[]): FunctionCall {
     ["float8[]", list(specs.map(({ count }) => count))],
     ["float8", clockOf(batch[0] as PendingRequest)],
   ];
-  return {
-    name: "call_rows",
-    types: passed.map(([type]) => type),
-    values: passed.map(([, value]) => value),
-    read,
-  };
+  return { name: "call_rows", types: passed.map(([type]) => type), values: passed.map(([, value]) => value), read };
 }
 
 /** Repeats the calls of one request on the rows' states at that point, and resolves it. */
