@@ -15,12 +15,6 @@ const MINUTES = SPAN / 60;
 const ROOM = 512;
 const SHOWN_KEYS = 15;
 
-/** The denied keys of one epoch minute. */
-interface Minute {
-  minute: number;
-  summary: Summary;
-}
-
 /** The counts of one limit: a ring of seconds. */
 class Series {
   readonly index: number;
@@ -100,7 +94,8 @@ export class Counts {
   readonly #byName: Map<string, Series>;
   readonly #mostNames: number;
   #others: Series | undefined;
-  readonly #minutes: Minute[];
+  /** The denied keys of each epoch minute. */
+  readonly #minutes = Array.from({ length: MINUTES }, () => ({ minute: Number.NaN, summary: new Summary(ROOM) }));
   readonly #denials: Denial[] = [];
   #denied = 0;
 
@@ -112,7 +107,6 @@ export class Counts {
     this.#series = names.map((name, index) => new Series(index, name));
     this.#byName = new Map(names.map((name, index) => [name, this.#series[index] as Series]));
     this.#mostNames = names.length + MOST_OTHER_NAMES;
-    this.#minutes = Array.from({ length: MINUTES }, () => ({ minute: Number.NaN, summary: new Summary(ROOM) }));
   }
 
   readonly add = ({ operation, name, key, count, decision: enforced, all }: DecisionEvent): void => {
@@ -176,7 +170,7 @@ export class Counts {
   }
 
   #summary(minute: number): Summary {
-    const slot = this.#minutes[minute % MINUTES] as Minute;
+    const slot = this.#minutes[minute % MINUTES] as { minute: number; summary: Summary };
     if (slot.minute !== minute) Object.assign(slot, { minute, summary: new Summary(ROOM) });
     return slot.summary;
   }

@@ -109,15 +109,8 @@ function refuseUnknown(body: object, fields: ReadonlySet<string>): void {
   if (unknown !== undefined) throw new BadRequest(`the body has no field ${JSON.stringify(unknown)}`);
 }
 
-interface Requested {
-  readonly operation: Operation;
-  readonly name: string;
-  readonly key: string | undefined;
-  readonly count: number;
-  readonly length: BlockOptions["for"] | undefined;
-}
-
-function requestOf(body: unknown): Requested {
+/** The fields of a body, of the right types; the limiter checks their values. */
+function requestOf(body: unknown) {
   if (typeof body !== "object" || body === null) throw new BadRequest("the body must be a JSON object");
   refuseUnknown(body, FIELDS);
   const { operation, name, key, count = 1, for: length } = body as Record<string, unknown>;
@@ -130,7 +123,6 @@ function requestOf(body: unknown): Requested {
   if (typeof length !== "number" && typeof length !== "string" && length !== undefined) {
     throw new BadRequest("`for` must be a number of ms, or a string such as 15m");
   }
-  // The limiter checks their values.
   return { operation: operation as Operation, name, key, count, length: length as BlockOptions["for"] | undefined };
 }
 

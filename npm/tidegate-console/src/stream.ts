@@ -25,7 +25,8 @@ export class Streams {
   readonly #shadow: ShadowSwitches | undefined;
   readonly #open = new Set<Stream>();
   #process: string | undefined;
-  #closed = false;
+  /** Whether the process shuts down: it would wait for the streams that pages open again. */
+  closed: boolean = false;
 
   constructor(counts: Counts, shadow: ShadowSwitches | undefined) {
     this.#counts = counts;
@@ -49,13 +50,8 @@ export class Streams {
     return stream.readable;
   }
 
-  /** Whether the process shuts down: it would wait for the streams that pages open again. */
-  get closed(): boolean {
-    return this.#closed;
-  }
-
   close(): void {
-    this.#closed = true;
+    this.closed = true;
     for (const stream of this.#open) stream.end();
   }
 }

@@ -42,14 +42,8 @@ export class Summary {
   }
 }
 
-interface Leader {
-  readonly key: string;
-  readonly atLeast: number;
-  readonly atMost: number;
-}
-
 /** The first `n` keys of all summaries together, the most frequent first. The bounds of the summaries add up. */
-export function leaders(summaries: readonly Summary[], n: number): Leader[] {
+export function leaders(summaries: readonly Summary[], n: number): { key: string; atLeast: number; atMost: number }[] {
   const counts = new Map<string, number>();
   for (const summary of summaries) {
     for (const [key, count] of summary.counts) counts.set(key, (counts.get(key) ?? 0) + count);
