@@ -4,27 +4,14 @@ import { DAY, HOUR, MINUTE, SECOND } from "../limit/duration.ts";
 import type { KeyValues } from "../policies/target.ts";
 import { visible } from "./output.ts";
 
-/** The state of one key. Times are epoch ms of the store's clock. */
-interface KeyState {
+/** The state of one key, with the fields of a check of `count` tokens. Times are epoch ms of the store's clock. */
+interface KeyState extends Pick<Decision, "limit" | "ok" | "retryAt" | "retryAfter" | "reason" | "resetAt" | "now"> {
   readonly name: string;
   /** As it was given; absent for a limit that all share. */
   readonly key?: KeyValues | undefined;
-  /** Tokens at `now`; negative while tokens are owed. */
+  /** Tokens at `now`, which the check does not take; negative while tokens are owed. */
   readonly value: number;
-  /** The capacity, in tokens. */
-  readonly limit: number;
-  /** Tokens of the call that `ok` and `retryAt` are about. */
   readonly count: number;
-  /** Whether the call is granted at `now`. */
-  readonly ok: boolean;
-  /** When it is granted, if it is not. */
-  readonly retryAt?: number | undefined;
-  readonly retryAfter?: number | undefined;
-  /** Why no wait helps. */
-  readonly reason?: string | undefined;
-  /** When the limit is full. */
-  readonly resetAt: number;
-  readonly now: number;
   readonly config: Config;
 }
 

@@ -14,9 +14,10 @@ import { argumentError, UsageError } from "./usage.ts";
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [check, headers, migrate, ...operations, top, replay, serve];
+const NAMES = COMMANDS.map(({ name }) => name);
 
 function overview(): string {
-  const width = Math.max(...COMMANDS.map(({ name }) => name.length));
+  const width = Math.max(...NAMES.map(({ length }) => length));
   const rows = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
   return `Usage: tidegate <command> [options]
 
@@ -32,10 +33,7 @@ Exit codes: 0 success; 1 the input has mistakes, or a store failed; 2 the comman
 function commandOf(name: string): Command {
   const found = COMMANDS.find((command) => command.name === name);
   if (found !== undefined) return found;
-  const meant = nearest(
-    name,
-    COMMANDS.map((command) => command.name),
-  );
+  const meant = nearest(name, NAMES);
   const hint = meant === undefined ? "see tidegate --help" : `did you mean ${meant}?`;
   throw new UsageError(`there is no command ${JSON.stringify(name)}; ${hint}`);
 }

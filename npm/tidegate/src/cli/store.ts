@@ -45,18 +45,13 @@ export interface OpenStore {
 /** The stores that a URL can name. */
 export type StoreKind = "memory" | "file" | "redis" | "postgres";
 
-const FORMS = {
-  memory: ["memory"],
-  file: ["file:<folder>"],
-  redis: ["redis://<host>:<port>", "rediss://…"],
-  postgres: ["postgres://<user>@<host>/<database>"],
-} as const;
-const KINDS = [
-  ["memory", /^memory$/],
-  ["file", /^file:./],
-  ["redis", /^rediss?:\/\/./],
-  ["postgres", /^postgres(ql)?:\/\/./],
-] as const;
+const KINDS: Readonly<Record<StoreKind, { readonly pattern: RegExp; readonly forms: readonly string[] }>> = {
+  memory: { pattern: /^memory$/, forms: ["memory"] },
+  file: { pattern: /^file:./, forms: ["file:<folder>"] },
+  redis: { pattern: /^rediss?:\/\/./, forms: ["redis://<host>:<port>", "rediss://…"] },
+  postgres: { pattern: /^postgres(ql)?:\/\/./, forms: ["postgres://<user>@<host>/<database>"] },
+};
+const ALL_KINDS = Object.keys(KINDS) as StoreKind[];
 
 /** The URL without its password: of its user, and in its query. An error also shows what is no URL, by mistake. */
 export const masked = (url: string): string =>
@@ -68,14 +63,14 @@ export const masked = (url: string): string =>
  * The store that a URL names. Throws a {@link UsageError} if it is none, which names the stores that the command
  * `takes`; default all.
  */
-export function storeKind(url: string, takes: readonly StoreKind[] = KINDS.map(([kind]) => kind)): StoreKind {
-  const [kind] = KINDS.find(([, pattern]) => pattern.test(url)) ?? [];
+export function storeKind(url: string, takes: readonly StoreKind[] = ALL_KINDS): StoreKind {
+  const kind = ALL_KINDS.find((one) => KINDS[one].pattern.test(url));
   const isWhole = kind === "memory" || kind === "file" || URL.canParse(url);
   if (kind === "redis" && isWhole && !/^\/?\d*$/.test(new URL(url).pathname)) {
     throw new UsageError(`--store ends with the number of a database, as redis://<host>/0 does; got ${masked(url)}`);
   }
   if (kind !== undefined && isWhole) return kind;
-  const forms = takes.flatMap((one) => FORMS[one]);
+  const forms = takes.flatMap((one) => KINDS[one].forms);
   const last = forms.pop();
   const rule = forms.length === 0 ? last : `${forms.join(", ")} or ${last}`;
   throw new UsageError(`--store must be ${rule}; got ${JSON.stringify(masked(url))}`);

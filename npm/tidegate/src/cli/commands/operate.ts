@@ -125,12 +125,8 @@ function givenKey(args: Arguments, values: readonly string[]): KeyValues | undef
 function storedKey({ name, limitKeys }: DescribedLimit, given: KeyValues | undefined): string | undefined {
   if (limitKeys !== undefined) return keyOfValues(name, limitKeys, given);
   if (given === undefined || typeof given === "string") return given;
-  throw new InputError(
-    "key",
-    "one text: only a rule of --policy has a key of several parts",
-    given,
-    JSON.stringify(given),
-  );
+  const rule = "one text: only a rule of --policy has a key of several parts";
+  throw new InputError("key", rule, given, JSON.stringify(given));
 }
 
 /** The URL of the store. A folder must exist: opening it would make one. */

@@ -1,6 +1,7 @@
 /** `tidegate top`: the keys that wait longest for a call, of all that a store holds. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineLimits, type Store } from "../../index.ts";
+import type { Decision } from "../../limit/decision.ts";
 import { LONGEST_TIMER } from "../../limit/duration.ts";
 import { InputError, StoreError } from "../../limit/errors.ts";
 import { LOOK } from "../../limit/evaluator.ts";
@@ -57,20 +58,13 @@ Exit codes: 0 listed; 1 the store failed; 2 the command line has mistakes.
 Example:
   tidegate top --store redis://localhost --policy policies.json`;
 
-/** A listed key, with the fields of a decision. */
-interface Row {
+/** A listed key, with the fields of a check. */
+interface Row extends Pick<Decision, "limit" | "ok" | "retryAt" | "retryAfter" | "resetAt"> {
   readonly name: string;
   /** As requests have it; absent for a limit that all share. */
   readonly key: string | undefined;
-  /** Tokens at `now`; negative while tokens are owed. */
+  /** Tokens at `now`, which the check does not take; negative while tokens are owed. */
   readonly value: number;
-  /** The capacity. */
-  readonly limit: number;
-  readonly ok: boolean;
-  /** Absent if it is granted now, and if it is more than the capacity. */
-  readonly retryAt: number | undefined;
-  readonly retryAfter: number | undefined;
-  readonly resetAt: number;
 }
 
 interface List {
