@@ -91,21 +91,13 @@ export function takeRow(pending: PendingRequest): FunctionCall {
   };
 }
 
-/** What a call is, apart from its row. */
-interface Spec {
-  readonly op: number;
-  readonly rate: number;
-  readonly period: number;
-  readonly capacity: number;
-  readonly floor: number;
-  readonly start: number;
-  readonly count: number;
-}
+/** The types of a call's numbers, apart from its row: its operation, rate, period, capacity, floor, start and count. */
+const SPEC_TYPES = ["int[]", "float8[]", "float8[]", "float8[]", "float8[]", "float8[]", "float8[]"] as const;
 
-function specOf({ op, limit, key, count, reserve }: RowCall): Spec {
+function specOf({ op, limit, key, count, reserve }: RowCall): readonly number[] {
   const { rate, period, capacity, maxReserved } = limit.policy;
   const floor = !reserve ? 0 : maxReserved === undefined ? NO_FLOOR : -maxReserved;
-  return { op: OPS[op], rate, period, capacity, floor, start: startOf(limit, key) ?? Number.NaN, count };
+  return [OPS[op], rate, period, capacity, floor, startOf(limit, key) ?? Number.NaN, count];
 }
 
 /** Calls on a row. Places count from 1. */
@@ -120,11 +112,11 @@ interface Entry {
 
 /** The calls of a batch in their order, and their different specs. `rows`: the places of the ids, from 0. */
 function entriesOf(batch: readonly PendingRequest[], rows: ReadonlyMap<string, number>) {
-  const specs: Spec[] = [];
+  const specs: (readonly number[])[] = [];
   const entries: Entry[] = [];
   const places = new Map<string, number>();
-  const placeOf = (spec: Spec): number => {
-    const name = Object.values(spec).join(",");
+  const placeOf = (spec: readonly number[]): number => {
+    const name = spec.join(",");
     const place = places.get(name) ?? specs.push(spec);
     places.set(name, place);
     return place;
@@ -151,17 +143,10 @@ export function callRows(batch: readonly PendingRequest[]): FunctionCall {
   const { specs, entries } = entriesOf(batch, rows);
   const passed: readonly (readonly [type: string, value: string | null])[] = [
     ["bytea[]", byteasOf(ids)],
-    ["int[]", list(entries.map(({ row }) => row))],
-    ["int[]", list(entries.map(({ spec }) => spec))],
-    ["int[]", list(entries.map(({ times }) => times))],
-    ["int[]", list(entries.map(({ together }) => together))],
-    ["int[]", list(specs.map(({ op }) => op))],
-    ["float8[]", list(specs.map(({ rate }) => rate))],
-    ["float8[]", list(specs.map(({ period }) => period))],
-    ["float8[]", list(specs.map(({ capacity }) => capacity))],
-    ["float8[]", list(specs.map(({ floor }) => floor))],
-    ["float8[]", list(specs.map(({ start }) => start))],
-    ["float8[]", list(specs.map(({ count }) => count))],
+    ...(["row", "spec", "times", "together"] as const).map(
+      (field) => ["int[]", list(entries.map((entry) => entry[field]))] as const,
+    ),
+    ...SPEC_TYPES.map((type, i) => [type, list(specs.map((spec) => spec[i] as number))] as const),
     ["float8", clockOf(batch[0] as PendingRequest)],
   ];
   return { name: "call_rows", types: passed.map(([type]) => type), values: passed.map(([, value]) => value), read };
