@@ -67,13 +67,10 @@ export function stateTable<Text, Num, Table>(
   },
   v: { string(): Text; float64(): Num },
 ): Table {
-  if (typeof defineTable !== "function")
-    throw new InputError(
-      "defineTable",
-      "the function defineTable of convex/server",
-      defineTable,
-      showInstead(defineTable),
-    );
+  if (typeof defineTable !== "function") {
+    const rule = "the function defineTable of convex/server";
+    throw new InputError("defineTable", rule, defineTable, showInstead(defineTable));
+  }
   checkMethods("v", v, ["string", "float64"], "v of convex/values");
   const fields = { id: v.string(), value: v.float64(), ts: v.float64(), dropAt: v.float64() };
   return defineTable(fields).index("id", ["id"]).index("dropAt", ["dropAt"]);

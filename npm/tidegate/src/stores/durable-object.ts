@@ -51,12 +51,8 @@ const OPTIONS = { object: functionThat("a function that names the object of a li
 function checkRpc(): void {
   const { Cloudflare } = globalThis as { Cloudflare?: { compatibilityFlags?: { rpc?: boolean } } };
   if (Cloudflare?.compatibilityFlags?.rpc !== false) return;
-  throw new InputError(
-    "compatibility_date",
-    "2024-04-03 or later: objects are called by RPC",
-    undefined,
-    "an earlier one",
-  );
+  const rule = "2024-04-03 or later: objects are called by RPC";
+  throw new InputError("compatibility_date", rule, undefined, "an earlier one");
 }
 
 /**

@@ -79,12 +79,8 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   );
   // Its methods have these names too, and call back: a reply would look like an absent item.
   if ("makeRequest" in client) {
-    throw new InputError(
-      "client",
-      "of AWS SDK 3: new DynamoDB(…) of @aws-sdk/client-dynamodb",
-      client,
-      "one of AWS SDK 2",
-    );
+    const rule = "of AWS SDK 3: new DynamoDB(…) of @aws-sdk/client-dynamodb";
+    throw new InputError("client", rule, client, "one of AWS SDK 2");
   }
   checkTable("dynamodb", options, OPTIONS);
   const { table: TableName = "tidegate" } = options;

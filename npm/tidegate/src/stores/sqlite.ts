@@ -132,14 +132,12 @@ function connectionTo(client: SqliteLike): Connection {
   const given = Object(client) as Record<string, unknown>;
   const { execute, all, iterate, prepare, batch, each, escapeId, transactional, $client } = given;
   const rule = "a database of node:sqlite, better-sqlite3, bun:sqlite, @libsql/client, Turso or Cloudflare D1";
+  let other: string | undefined;
+  if (client === undefined) other = NO_BINDING;
   // mysql2, mariadb and some databases of Drizzle have their own `execute`.
-  if (typeof escapeId === "function") {
-    throw new InputError("client", rule, client, "a client of MySQL; pass it to `mysql` of tidegate/mysql");
-  }
-  if (typeof transactional === "function") {
-    throw new InputError("client", rule, client, "MikroORM; pass a database of its driver");
-  }
-  if (client === undefined) throw new InputError("client", rule, client, NO_BINDING);
+  else if (typeof escapeId === "function") other = "a client of MySQL; pass it to `mysql` of tidegate/mysql";
+  else if (typeof transactional === "function") other = "MikroORM; pass a database of its driver";
+  if (other !== undefined) throw new InputError("client", rule, client, other);
   if ($client !== undefined) throw notAClient(rule, client);
   if (typeof execute === "function") {
     const libSql = client as LibSqlClient;

@@ -64,11 +64,8 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
       throw new InputError("shards", "1 on Workers KV, where no key is contended for", shards);
     }
     if (reserve && !approximate) {
-      throw new InputError(
-        "reserve",
-        "absent on Workers KV, which cannot promise it, unless `approximate: true`",
-        true,
-      );
+      const rule = "absent on Workers KV, which cannot promise it, unless `approximate: true`";
+      throw new InputError("reserve", rule, true);
     }
   }
 
@@ -88,11 +85,8 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
     },
     async decideAll(calls, now = Date.now()) {
       if (!approximate) {
-        throw new InputError(
-          "limitAll",
-          "absent on Workers KV, which has no atomic step, unless `approximate: true`",
-          calls,
-        );
+        const rule = "absent on Workers KV, which has no atomic step, unless `approximate: true`";
+        throw new InputError("limitAll", rule, calls);
       }
       for (const call of calls) refuse(call.limit, call.reserve);
       const found = await Promise.all(calls.map((call) => states.look(call.limit, call.key, now)));

@@ -153,12 +153,13 @@ export class TidegateObject extends Base {
   }
 
   /** Deletes what is full of one page; `last` is the key that the next page starts after, absent if there is none. */
-  async #sweep(startAfter: string | undefined, now: number): Promise<Page> {
+  async #sweep(startAfter: string | undefined, now: number) {
     const page = await this.#storage.list({ limit: BATCH, ...(startAfter === undefined ? {} : { startAfter }) });
     const dropAts = [...page].map(([id, bytes]) => ({ id, dropAt: dropAtOf(bytes) }));
     const full = dropAts.filter(({ dropAt }) => dropAt <= now).map(({ id }) => id);
     if (full.length > 0) void this.#storage.delete(full);
     return {
+      // When the first of its other states may be dropped, ms.
       nextAt: Math.min(...dropAts.map(({ dropAt }) => dropAt).filter((dropAt) => dropAt > now)),
       isEmpty: full.length === page.size,
       last: page.size < BATCH ? undefined : dropAts.at(-1)?.id,
@@ -220,12 +221,3 @@ export class TidegateObject extends Base {
 
 /** The latest ms, rounded down (the year 2255), whose nanoseconds fit into 64 bits, which is how alarms are kept. */
 const MAX_ALARM = 9_000_000_000_000;
-
-/** What came of a page of the storage. */
-interface Page {
-  /** When the first of its other states may be dropped, ms. */
-  nextAt: number;
-  /** Whether nothing of it is left. */
-  isEmpty: boolean;
-  last: string | undefined;
-}

@@ -4,20 +4,16 @@ import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { InputError, isInputError, messageOf, StoreError } from "../../limit/errors.ts";
 import { callLimit } from "../../limit/limit.ts";
 import type { Limit } from "../../limit/limit.ts";
-import type { Call, Deadline, Op } from "../contract.ts";
+import type { Call, Deadline } from "../contract.ts";
 import { failure, KeyError, LITTLE_TIME } from "../failure.ts";
 import { decide, getValue, type Shards } from "../sharded.ts";
 
 export const NAME = "durable-object";
 
 /** One call, with its config, which the object checks again. */
-interface WireCall {
-  op: Op;
-  name: string;
-  config: Config;
-  key: string | undefined;
-  count: number;
-  reserve: boolean;
+interface WireCall extends Omit<Call, "limit"> {
+  readonly name: string;
+  readonly config: Config;
 }
 
 export interface Request {
@@ -106,12 +102,8 @@ export function sender(callObject: (object: string, request: Request) => Promise
     if ("failure" in reply) {
       const { what, identity, scope } = reply.failure;
       const own = request.calls.map(({ name, config, key }) => callLimit(name, config).identity(key, request.shard));
-      throw new StoreError(what, {
-        store: NAME,
-        operation: request.operation,
-        identity: identity || own.join(","),
-        scope,
-      });
+      const { operation } = request;
+      throw new StoreError(what, { store: NAME, operation, identity: identity || own.join(","), scope });
     }
     const { field, rule, message } = reply.input;
     throw Object.assign(new InputError(field, rule, undefined), { message });
