@@ -57,15 +57,12 @@ export const RULE_FIELDS: readonly string[] = Object.keys(RULE);
 /** Returns the limiter's request for a request of the framework. */
 type CompiledRule<R> = (request: R, incoming: Incoming) => MaybePromise<LimitRequest<string>>;
 
-/** Checks a rule once, against the limits that are defined. */
+/** Checks the values of a rule once, against the limits that are defined. */
 function compileRule<R>(
   rule: Rule<R, string>,
   names: readonly string[] | undefined,
   address: (incoming: Incoming) => string,
 ): CompiledRule<R> {
-  checkObject("limits", rule, "rules with a name");
-  refuseForeign(rule, RULE);
-  checkFields(rule, RULE, "a rule");
   const {
     name,
     key,
@@ -147,7 +144,7 @@ export function compileRules<R>(
   shadow: boolean,
 ): Choose<R> {
   const { limits } = options;
-  if (limits === undefined) return compileRule(ruleOf<R>(options), names, address);
+  if (limits === undefined) return compileRule(options as Rule<R, string>, names, address);
   if (isSelection<R>(limits)) return (request, incoming) => limits.select(request, incoming, address, shadow);
   const compiled = (rules: unknown): CompiledRule<R>[] =>
     rulesIn<R>(rules).map((rule) => compileRule(rule, names, address));
@@ -160,14 +157,6 @@ export function compileRules<R>(
   return (request, incoming) => takenBy(rules, request, incoming);
 }
 
-/** The rule that the options themselves are. */
-function ruleOf<R>(options: object): Rule<R, string> {
-  const given = options as Record<string, unknown>;
-  return Object.fromEntries(
-    RULE_FIELDS.filter((field) => Object.hasOwn(given, field)).map((field) => [field, given[field]]),
-  ) as unknown as Rule<R, string>;
-}
-
 function rulesIn<R>(limits: unknown): Rule<R, string>[] {
   if (!Array.isArray(limits))
     throw new InputError("limits", "an array of rules, a function that returns one, or policies", limits);
@@ -175,6 +164,11 @@ function rulesIn<R>(limits: unknown): Rule<R, string>[] {
     const got = limits.length === 0 ? "0; use `skip` for requests without a limit" : String(limits.length);
     throw new InputError("limits", `1 to ${MAX_REQUESTS} rules`, limits, got);
   }
-  // Not `map`, which skips the holes of an array.
-  return Array.from(limits as readonly Rule<R, string>[]);
+  // Not by `forEach`, which skips the holes of an array.
+  for (const rule of limits) {
+    checkObject("limits", rule, "rules with a name");
+    refuseForeign(rule, RULE);
+    checkFields(rule, RULE, "a rule");
+  }
+  return limits as Rule<R, string>[];
 }
