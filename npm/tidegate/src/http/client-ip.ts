@@ -50,11 +50,6 @@ function networksOf(trust: readonly string[]): Networks {
 const within = (client: Address, networks: Networks): boolean =>
   networks.some(({ address, bits }) => isWithin(client, address, bits));
 
-interface Trust {
-  readonly hops: number;
-  readonly networks: Networks | undefined;
-}
-
 /** By list, its networks and the texts that they were read from: the list may change. */
 const read = new WeakMap<readonly string[], { readonly texts: readonly string[]; readonly networks: Networks }>();
 
@@ -66,15 +61,13 @@ function networksIn(list: readonly string[]): Networks {
   return networks;
 }
 
-function trustOf(trust: ClientIpOptions["trust"]): Trust {
+/** How many proxies are trusted, or their networks. */
+function trustOf(trust: ClientIpOptions["trust"]): { hops: number; networks: Networks | undefined } {
   if (trust === undefined) return { hops: 0, networks: undefined };
   if (Array.isArray(trust)) return { hops: Infinity, networks: networksIn(trust) };
   if (typeof trust !== "number" || !Number.isInteger(trust) || trust < 0 || trust > 100) {
-    throw new InputError(
-      "trust",
-      "a number of proxies, an integer from 0 to 100, or an array of their networks",
-      trust,
-    );
+    const rule = "a number of proxies, an integer from 0 to 100, or an array of their networks";
+    throw new InputError("trust", rule, trust);
   }
   return { hops: trust, networks: undefined };
 }

@@ -2,21 +2,15 @@
 import { MAX_COUNT } from "../engine/generated/bounds.ts";
 import type { Decision } from "../limit/decision.ts";
 import { InputError } from "../limit/errors.ts";
-import type { MaybePromise } from "../limit/maybe-promise.ts";
-import { type CallOptions, keyed, type LimitRequest } from "./options.ts";
+import type { Limiter } from "./limiter.ts";
+import { keyed, type LimitRequest } from "./options.ts";
 
 /** Tokens that a request was worth in the end: of each of its limits, or by name. */
 export type Worth = number | Readonly<Record<string, number>> | undefined;
 
-/** What a settlement requires of a limiter. */
-interface Ledger {
-  give(name: string, options?: CallOptions): MaybePromise<Decision>;
-  charge(name: string, options?: CallOptions): MaybePromise<Decision>;
-}
-
 /** Gives back, or charges, the difference between what was taken and what it was worth. */
 export async function settleUp(
-  ledger: Ledger,
+  ledger: Pick<Limiter, "give" | "charge">,
   taken: readonly LimitRequest<string>[],
   decisions: readonly Decision[],
   worth: Worth,

@@ -7,7 +7,8 @@ import type { AllDecision, Decision } from "../limit/decision.ts";
 import { DAY, type Duration } from "../limit/duration.ts";
 import { InputError, isStoreError } from "../limit/errors.ts";
 import { unobserved } from "../limiter/check-limiter.ts";
-import { type BlockOptions, type CallOptions, keyed, type KeyOptions, type LimitRequest } from "../limiter/options.ts";
+import type { Limiter } from "../limiter/limiter.ts";
+import { type CallOptions, keyed, type LimitRequest } from "../limiter/options.ts";
 import { combined } from "../limit/combined.ts";
 import { follow, type MaybePromise, together } from "../limit/maybe-promise.ts";
 
@@ -28,11 +29,7 @@ export interface EscalatingBlock {
 }
 
 /** What it requires of a limiter. */
-interface Blocker {
-  limit(name: string, options: CallOptions): MaybePromise<Decision>;
-  block(name: string, options: BlockOptions): MaybePromise<Decision>;
-  reset(name: string, options: KeyOptions): MaybePromise<void>;
-}
+type Blocker = Pick<Limiter, "limit" | "block" | "reset">;
 
 /** Counts a denial, and returns its decision, with the end of a block that it began. */
 export type Escalation = (limiter: Blocker, denied: LimitRequest<string>, decision: Decision) => MaybePromise<Decision>;

@@ -1,8 +1,6 @@
 /** What each test of the contract gets: limits on the store, and a clock. */
 import type { Config } from "../limit/config.ts";
-import type { Decision } from "../limit/decision.ts";
 import { defineLimits, type Limiter } from "../limiter/limiter.ts";
-import type { BlockOptions, CallOptions, Keyed, LimitOptions, Value } from "../limiter/options.ts";
 import type { AsyncStore, Store } from "../stores/contract.ts";
 import { type FakeClock, fakeClock } from "./clock.ts";
 
@@ -23,16 +21,7 @@ const OPERATIONS = [
 ] as const;
 
 /** Limits on the store under test, as a user calls them. A failure of the store rejects: it is not a denial. */
-export interface Subject<N extends string> extends Pick<Limiter<N, AsyncStore>, "limitAll" | "checkAll"> {
-  limit(name: N, options?: LimitOptions): Promise<Decision>;
-  check(name: N, options?: LimitOptions): Promise<Decision>;
-  give(name: N, options?: CallOptions): Promise<Decision>;
-  charge(name: N, options?: CallOptions): Promise<Decision>;
-  block(name: N, options: BlockOptions): Promise<Decision>;
-  unblock(name: N, options?: Keyed): Promise<void>;
-  reset(name: N, options?: Keyed): Promise<void>;
-  getValue(name: N, options?: Keyed): Promise<Value>;
-}
+export type Subject<N extends string> = Pick<Limiter<N, AsyncStore>, (typeof OPERATIONS)[number]>;
 
 /** Overwrites what is stored under an identity (`name:key`). */
 type Corrupt = (identity: string) => unknown;
