@@ -3,13 +3,13 @@ import type { Config, OnStoreError } from "../limit/config.ts";
 import type { AllDecision, Decision } from "../limit/decision.ts";
 import { combined } from "../limit/combined.ts";
 import { Limit } from "../limit/limit.ts";
-import type { Call } from "../stores/contract.ts";
+import type { Call, Now } from "../stores/contract.ts";
 import { MemoryStore } from "../stores/memory.ts";
 
 /** Keys of local limits. */
 const LOCAL_KEYS = 100_000;
 
-const timeOf = (now: number | undefined): number => Math.floor(now ?? Date.now());
+const timeOf = (now: Now): number => Math.floor(now ?? Date.now());
 
 /** A decision of the local limit as that of the limit. What only the fraction is too small for, the store grants later. */
 const standIn = (call: Call, decision: Decision, now: number, cause: unknown): Decision => ({
@@ -58,7 +58,7 @@ export class Fallback {
     return scaled;
   }
 
-  one(call: Call, now: number | undefined, cause: unknown): Decision {
+  one(call: Call, now: Now, cause: unknown): Decision {
     const at = timeOf(now);
     const setting = this.#settingOf(call.limit);
     if (typeof setting === "object") {
@@ -88,7 +88,7 @@ export class Fallback {
   }
 
   /** All or nothing without the store: calls on local limits are decided together. */
-  several(calls: readonly Call[], now: number | undefined, cause: unknown): AllDecision {
+  several(calls: readonly Call[], now: Now, cause: unknown): AllDecision {
     const at = timeOf(now);
     const isLocal = ({ limit }: Call): boolean => typeof this.#settingOf(limit) === "object";
     const others = calls.filter((call) => !isLocal(call)).map((call) => this.one(call, at, cause));

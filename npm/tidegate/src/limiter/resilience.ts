@@ -7,7 +7,7 @@ import type { Duration } from "../limit/duration.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
 import { isInputError, StoreError, type StoreErrorDetails } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
-import type { AsyncStore, Call, Deadline, Op } from "../stores/contract.ts";
+import type { AsyncStore, Call, Deadline, Key, Now, Op } from "../stores/contract.ts";
 import { failure, idsOf, isAnswered, type Target } from "../stores/failure.ts";
 import { Fallback } from "./fallback.ts";
 import { type Admitted, type checkLog, type Log, Outages } from "./outages.ts";
@@ -78,7 +78,7 @@ function nodeOf(store: AsyncStore, targets: readonly Target[]): string {
 }
 
 /** The decision that needs no server: as an answer of the store it would close the breaker of one that is down. */
-function recalled(store: AsyncStore, call: Call, now: number | undefined): Decision | undefined {
+function recalled(store: AsyncStore, call: Call, now: Now): Decision | undefined {
   try {
     return store.recall?.(call, now);
   } catch {
@@ -115,11 +115,11 @@ export class ResilientStore implements AsyncStore {
     this.#outages = new Outages(store.name, settings.log);
   }
 
-  decide(call: Call, now: number | undefined): Promise<Decision> {
+  decide(call: Call, now: Now): Promise<Decision> {
     return this.#decide(call, now, (cause) => this.without(call, now, cause));
   }
 
-  decideAll(calls: readonly Call[], now: number | undefined): Promise<AllDecision> {
+  decideAll(calls: readonly Call[], now: Now): Promise<AllDecision> {
     return this.#run({
       operation: "limitAll",
       targets: calls,
@@ -128,7 +128,7 @@ export class ResilientStore implements AsyncStore {
     });
   }
 
-  reset(limit: Limit, key: string | undefined): Promise<void> {
+  reset(limit: Limit, key: Key): Promise<void> {
     return this.#run({
       operation: "reset",
       targets: [{ limit, key }],
@@ -137,7 +137,7 @@ export class ResilientStore implements AsyncStore {
     });
   }
 
-  getValue(limit: Limit, key: string | undefined, now: number | undefined): Promise<State> {
+  getValue(limit: Limit, key: Key, now: Now): Promise<State> {
     return this.#run({
       operation: "getValue",
       targets: [{ limit, key }],
@@ -147,12 +147,12 @@ export class ResilientStore implements AsyncStore {
   }
 
   /** The store's own decision within the deadline; rejects if there is none. `arrived` gets it later, too. */
-  attempt(call: Call, now: number | undefined, arrived?: (decision: Decision) => void): Promise<Decision> {
+  attempt(call: Call, now: Now, arrived?: (decision: Decision) => void): Promise<Decision> {
     return this.#decide(call, now, rethrown, arrived);
   }
 
   /** The decision instead of the store's. */
-  without(call: Call, now: number | undefined, cause: unknown): Decision {
+  without(call: Call, now: Now, cause: unknown): Decision {
     return this.#fallback.one(call, now, cause);
   }
 
@@ -164,7 +164,7 @@ export class ResilientStore implements AsyncStore {
 
   #decide(
     call: Call,
-    now: number | undefined,
+    now: Now,
     without: (cause: unknown) => Decision,
     arrived?: (decision: Decision) => void,
   ): Promise<Decision> {

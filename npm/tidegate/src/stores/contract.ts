@@ -10,6 +10,11 @@ import type { LeaseOptions } from "../limiter/lease/options.ts";
 
 export type { Op, Operation } from "../limit/decision.ts";
 
+/** The key of a call; `undefined` for one limit that all share. */
+export type Key = string | undefined;
+/** Epoch ms by the limiter's clock; `undefined`: the store's own clock decides. */
+export type Now = number | undefined;
+
 /** One call on one limit and key, checked. */
 export interface Call extends Operation {
   readonly limit: Limit;

@@ -12,7 +12,7 @@ import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import { pick } from "../limit/shards.ts";
-import type { AsyncStore, Call, Deadline } from "./contract.ts";
+import type { AsyncStore, Call, Deadline, Key, Now } from "./contract.ts";
 import type { ObjectNamespace, ObjectStub } from "./durable-object/shapes.ts";
 import {
   NAME,
@@ -37,7 +37,7 @@ export interface DurableObjectOptions {
    * of a tenant, `limitAll` is atomic among them; an object handles some hundred calls per second. A limit with several shards
    * has an object for each of them, so that a hot key is spread. If the name does not contain `shard`, they share one object.
    */
-  object?: ((name: string, key: string | undefined, shard: number | undefined) => string) | undefined;
+  object?: ((name: string, key: Key, shard: number | undefined) => string) | undefined;
   /**
    * Takes tokens of hot keys ahead, to decide in the Worker's isolate: `true`, or the settings. Default: no. Define the limits
    * once, at global scope (`import { env } from "cloudflare:workers"`): leased tokens end with the limits.
@@ -87,7 +87,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   const { object, lease } = options;
   checkLease(lease);
 
-  function objectOf(limit: Limit, key: string | undefined, shard?: number): string {
+  function objectOf(limit: Limit, key: Key, shard?: number): string {
     if (object === undefined) return limit.identity(key, shard);
     const name: unknown = object(limit.name, key, shard);
     if (typeof name !== "string") throw new InputError("object", "a function that returns a string", name);
@@ -101,23 +101,18 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
   let alone = false;
 
   /** The objects of the shards of a limit and key, if they have their own objects. */
-  function objectsOf(limit: Limit, key: string | undefined): string[] | undefined {
+  function objectsOf(limit: Limit, key: Key): string[] | undefined {
     if (limit.policy.shards === 1 || objectOf(limit, key, 0) === objectOf(limit, key, 1)) return undefined;
     return shardsOf(limit).map((shard) => objectOf(limit, key, shard));
   }
 
   /** The object of a limit and key; of all its shards, if they are together. */
-  function placeOf(limit: Limit, key: string | undefined): string {
+  function placeOf(limit: Limit, key: Key): string {
     return objectOf(limit, key, limit.policy.shards > 1 ? 0 : undefined);
   }
 
   /** One call on one limit: one request to an object. If shards are apart, that object calls the others. */
-  async function run(
-    operation: "decide" | "reset" | "getValue",
-    call: Call,
-    now: number | undefined,
-    deadline: Deadline,
-  ) {
+  async function run(operation: "decide" | "reset" | "getValue", call: Call, now: Now, deadline: Deadline) {
     const { limit, key } = call;
     const request: Request = { operation, calls: [sent(call)], now };
     const objects = objectsOf(limit, key);

@@ -11,12 +11,12 @@ import {
 } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { monotonicNow } from "../limit/monotonic.ts";
-import type { Deadline } from "./contract.ts";
+import type { Deadline, Key } from "./contract.ts";
 
 /** What an operation is on: a limit and key, or one shard of it. */
 export interface Target {
   readonly limit: Limit;
-  readonly key: string | undefined;
+  readonly key: Key;
   readonly shard?: number | undefined;
 }
 

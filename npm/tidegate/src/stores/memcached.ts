@@ -9,7 +9,7 @@ import { type Duration, LONGEST_TIMER } from "../limit/duration.ts";
 import { InputError } from "../limit/errors.ts";
 import type { Decision } from "../limit/decision.ts";
 import type { Limit } from "../limit/limit.ts";
-import type { AsyncStore, Call, Deadline } from "./contract.ts";
+import type { AsyncStore, Call, Deadline, Key, Now } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import * as sharded from "./sharded.ts";
 import { connectedBy } from "./connecting.ts";
@@ -100,7 +100,7 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
       step(call.op, [{ ...call, shard }], now, deadline, (steps) => steps.decideShard(call, shard)),
   };
   const areApart = ({ policy }: Limit): boolean => policy.shards > 1;
-  const decide = async (call: Call, now: number | undefined, deadline: Deadline): Promise<Decision> => {
+  const decide = async (call: Call, now: Now, deadline: Deadline): Promise<Decision> => {
     if (!areApart(call.limit)) return store.decide(call, now, deadline);
     return call.limit.never(call, now ?? Date.now()) ?? sharded.decide(shards, call, now, deadline);
   };
@@ -109,7 +109,7 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
   return connectedBy(() => connection.connect(keyOf(prefix, "")), {
     ...store,
     ...(serverOf && {
-      nodeOf: (limit: Limit, key: string | undefined) =>
+      nodeOf: (limit: Limit, key: Key) =>
         areApart(limit) ? "the servers of all shards" : serverOf(keyOf(prefix, limit.identity(key))),
     }),
     decide,

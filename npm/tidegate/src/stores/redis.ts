@@ -13,7 +13,7 @@ import { InputError } from "../limit/errors.ts";
 import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
-import type { AsyncStore, Call, Deadline } from "./contract.ts";
+import type { AsyncStore, Call, Deadline, Key, Now } from "./contract.ts";
 import { idsOf } from "./failure.ts";
 import * as sharded from "./sharded.ts";
 import { layers } from "../limiter/layers.ts";
@@ -96,7 +96,7 @@ class RedisStore implements AsyncStore {
     return this.#denials.during(this.#keyOf(call.limit, call.key), () => this.#decide(call, now, deadline));
   }
 
-  #decide(call: Call, now: number | undefined, deadline: Deadline): Promise<Decision> {
+  #decide(call: Call, now: Now, deadline: Deadline): Promise<Decision> {
     if (this.#areApart(call.limit, call.key)) return sharded.decide(this.#shards, call, now, deadline);
     // Not by `#one`, for which each call would make one promise more.
     return new Promise((resolve, reject) => {
@@ -152,12 +152,12 @@ class RedisStore implements AsyncStore {
     return limit.project(answer.before, answer.now, limit.start(key));
   }
 
-  async #one(action: Action, shard: number | undefined, now: number | undefined, deadline: Deadline): Promise<Answer> {
+  async #one(action: Action, shard: number | undefined, now: Now, deadline: Deadline): Promise<Answer> {
     const [answer] = await this.#send([this.#requestOf(action, shard)], now, deadline);
     return answer as Answer;
   }
 
-  #send(requests: readonly Request[], now: number | undefined, deadline: Deadline): Promise<readonly Answer[]> {
+  #send(requests: readonly Request[], now: Now, deadline: Deadline): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
       this.#pipeline.send({ requests, deadline, resolve, reject }, now);
     });
@@ -177,12 +177,12 @@ class RedisStore implements AsyncStore {
     return rule;
   }
 
-  #keyOf(limit: Limit, key: string | undefined, shard?: number): string {
+  #keyOf(limit: Limit, key: Key, shard?: number): string {
     return redisKeyOf(this.#prefix, limit.name, shard, key, this.#tag(limit.name, key));
   }
 
   /** Whether the shards are on several servers: in a cluster, unless a tag puts them into one slot. */
-  #areApart(limit: Limit, key: string | undefined): boolean {
+  #areApart(limit: Limit, key: Key): boolean {
     const { cluster, keyPrefix } = this.#link;
     if (!cluster || limit.policy.shards === 1) return false;
     return this.#tag(limit.name, key) === undefined && !/^[^{]*\{[^}]+\}/.test(keyPrefix);
@@ -204,7 +204,7 @@ class RedisStore implements AsyncStore {
   };
 
   /** The denial that follows from the latest one on this key, by a clock of the kind that stamped it. */
-  #remembered(redisKey: string, call: Call, start: number, now: number | undefined): Decision | undefined {
+  #remembered(redisKey: string, call: Call, start: number, now: Now): Decision | undefined {
     const denial = this.#denials.get(redisKey);
     if (denial === undefined || denial.passed !== (now !== undefined)) return undefined;
     const at = now ?? this.#pipeline.clock.latest();
@@ -220,7 +220,7 @@ class RedisStore implements AsyncStore {
   }
 
   /** The master that has a limit and key, or the part of the slots that they are in. */
-  #nodeOf(limit: Limit, key: string | undefined): string {
+  #nodeOf(limit: Limit, key: Key): string {
     if (this.#areApart(limit, key)) return "the masters of all shards";
     const slot = slotOf(this.#link.keyPrefix + this.#keyOf(limit, key));
     return this.#link.masterOf(slot) ?? `slots from ${slot - (slot % SLOTS_TOGETHER)}`;
@@ -228,7 +228,7 @@ class RedisStore implements AsyncStore {
 }
 
 /** A fractional clock is floored, as the core does. */
-const integer = (now: number | undefined): number | undefined => (now === undefined ? undefined : Math.floor(now));
+const integer = (now: Now): number | undefined => (now === undefined ? undefined : Math.floor(now));
 
 const OPTIONS = {
   prefix: {

@@ -14,7 +14,7 @@ import { LOOK } from "../limit/evaluator.ts";
 import type { Limit } from "../limit/limit.ts";
 import { better, pick, pool, sum } from "../limit/shards.ts";
 import { overdueTimers } from "../limit/monotonic.ts";
-import type { Call, Deadline, Op } from "./contract.ts";
+import type { Call, Deadline, Key, Now, Op } from "./contract.ts";
 
 export interface Step {
   readonly before: State | null;
@@ -27,9 +27,9 @@ export interface Step {
 /** The shards of a store. */
 export interface Shards {
   /** One atomic step on one shard. Without a deadline it runs however late. */
-  step(call: Call, shard: number, now: number | undefined, deadline: Deadline): Promise<Step>;
+  step(call: Call, shard: number, now: Now, deadline: Deadline): Promise<Step>;
   /** Called if all shards together deny, with their states, which were read after `sentAt` (`performance.now()`, ms). */
-  denied?(call: Call, states: readonly (State | null)[], now: number | undefined, sentAt: number): void;
+  denied?(call: Call, states: readonly (State | null)[], now: Now, sentAt: number): void;
 }
 
 export const shardsOf = ({ policy }: Limit): number[] => Array.from({ length: policy.shards }, (_, shard) => shard);
@@ -40,7 +40,7 @@ export const shardsOf = ({ policy }: Limit): number[] => Array.from({ length: po
 export function decide(
   shards: Shards,
   call: Call,
-  now: number | undefined,
+  now: Now,
   deadline: Deadline,
   random: number = Math.random(),
 ): Promise<Decision> {
@@ -50,13 +50,7 @@ export function decide(
 }
 
 /** The two numbers of such a limit. */
-export async function getValue(
-  shards: Shards,
-  limit: Limit,
-  key: string | undefined,
-  now: number | undefined,
-  deadline: Deadline,
-): Promise<State> {
+export async function getValue(shards: Shards, limit: Limit, key: Key, now: Now, deadline: Deadline): Promise<State> {
   const seen = await new ShardedCall(shards, { ...LOOK, limit, key }, now, deadline).read();
   return sum(limit, seen.states, seen.now, limit.start(key));
 }
@@ -73,13 +67,13 @@ const ROUNDS = 16;
 class ShardedCall {
   readonly #shards: Shards;
   readonly #call: Call;
-  readonly #now: number | undefined;
+  readonly #now: Now;
   readonly #deadline: Deadline;
   readonly #start: number;
   /** What rounding may leave over of a count that moves in parts. */
   readonly #tolerance: number;
 
-  constructor(shards: Shards, call: Call, now: number | undefined, deadline: Deadline) {
+  constructor(shards: Shards, call: Call, now: Now, deadline: Deadline) {
     const { limit, key, count } = call;
     this.#shards = shards;
     this.#call = call;

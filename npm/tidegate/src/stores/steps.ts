@@ -7,7 +7,7 @@ import type { Limit } from "../limit/limit.ts";
 import { combined } from "../limit/combined.ts";
 import type { Sharding } from "../limit/shards.ts";
 import { layers } from "../limiter/layers.ts";
-import type { AsyncStore, Call, Deadline } from "./contract.ts";
+import type { AsyncStore, Call, Deadline, Key, Now } from "./contract.ts";
 import { failure, idsOf, type Target } from "./failure.ts";
 import type { Step } from "./sharded.ts";
 
@@ -78,13 +78,13 @@ export class Steps {
   }
 
   /** Deletes the limit on this key; with `shard`, one shard of it. */
-  async reset(limit: Limit, key: string | undefined, shard?: number): Promise<void> {
+  async reset(limit: Limit, key: Key, shard?: number): Promise<void> {
     if (shard !== undefined) return this.#states.delete(limit.identity(key, shard));
     if (this.#shardingOf(limit) === undefined) return this.#states.delete(limit.identity(key));
     for (let each = 0; each < limit.policy.shards; each++) await this.#states.delete(limit.identity(key, each));
   }
 
-  async getValue(limit: Limit, key: string | undefined): Promise<State> {
+  async getValue(limit: Limit, key: Key): Promise<State> {
     const start = limit.start(key);
     const sharding = this.#shardingOf(limit);
     if (sharding === undefined) return limit.project(await this.#read({ limit, key }), this.#now, start);
@@ -150,12 +150,7 @@ export class Steps {
   }
 }
 
-type StepArguments<T> = [
-  targets: readonly Target[],
-  now: number | undefined,
-  deadline: Deadline,
-  body: (steps: Steps) => Promise<T>,
-];
+type StepArguments<T> = [targets: readonly Target[], now: Now, deadline: Deadline, body: (steps: Steps) => Promise<T>];
 
 /** Runs one atomic step on these limits and keys, or shards. */
 export type Run = <T>(...step: StepArguments<T>) => Promise<T>;

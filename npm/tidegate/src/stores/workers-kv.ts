@@ -12,7 +12,7 @@ import type { Decision, State } from "../limit/decision.ts";
 import { InputError, messageOf, showBinding } from "../limit/errors.ts";
 import type { Limit } from "../limit/limit.ts";
 import { layers } from "../limiter/layers.ts";
-import type { AsyncStore, Call } from "./contract.ts";
+import type { AsyncStore, Call, Key } from "./contract.ts";
 import { failure } from "./failure.ts";
 import { wellFormed } from "./record.ts";
 
@@ -112,7 +112,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
 /** A state as this isolate has cached it. */
 interface Cached {
   readonly limit: Limit;
-  readonly key: string | undefined;
+  readonly key: Key;
   state: State | null;
   /** When it was last read from KV, and written to it; ms on this isolate's clock. */
   readAt: number;
@@ -161,7 +161,7 @@ class States {
   }
 
   /** The state, which is read again after a minute. */
-  async look(limit: Limit, key: string | undefined, now: number): Promise<Cached> {
+  async look(limit: Limit, key: Key, now: number): Promise<Cached> {
     const id = limit.identity(key);
     const before = this.#cached.get(id);
     if (before !== undefined && Math.abs(Date.now() - before.readAt) < READ_EVERY) return before;
@@ -195,7 +195,7 @@ class States {
     if (at.isAhead && Math.abs(Date.now() - at.writtenAt) >= WRITE_EVERY) await this.#put(at, now);
   }
 
-  async reset(limit: Limit, key: string | undefined): Promise<void> {
+  async reset(limit: Limit, key: Key): Promise<void> {
     const id = limit.identity(key);
     const before = this.#cached.get(id);
     // First, so that no call that is decided meanwhile writes the old state.

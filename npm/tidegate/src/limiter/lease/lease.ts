@@ -7,6 +7,7 @@ import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit } from "../../limit/limit.ts";
 import { type Moment, ServerClock } from "../../stores/server-clock.ts";
 import type { LeaseSettings } from "./options.ts";
+import type { Key, Now } from "../../stores/contract.ts";
 
 /** The moment before a request was sent, and how often tokens had been returned by then. */
 interface Mark extends Moment {
@@ -15,7 +16,7 @@ interface Mark extends Moment {
 
 export class Lease {
   readonly limit: Limit;
-  readonly key: string | undefined;
+  readonly key: Key;
   readonly waiting: WaitingRequests = new WaitingRequests();
   /** The last request, by the store's clock. */
   usedAt = 0;
@@ -37,7 +38,7 @@ export class Lease {
   /** How often tokens may have been returned to the store: its decisions from before cannot deny. */
   #returns = 0;
 
-  constructor(limit: Limit, key: string | undefined, settings: LeaseSettings) {
+  constructor(limit: Limit, key: Key, settings: LeaseSettings) {
     this.limit = limit;
     this.key = key;
     this.#start = limit.start(key);
@@ -55,19 +56,19 @@ export class Lease {
   }
 
   /** The latest time that the store's clock can show; the limiter's clock, if one was given, counts for both. */
-  now(now: number | undefined): number {
+  now(now: Now): number {
     return now ?? this.#clock.latest() ?? Date.now();
   }
 
   /** Spends leased tokens, or denies by the store's recent state. `undefined`: the store must decide. */
-  spend(count: number, now: number | undefined): Decision | undefined {
+  spend(count: number, now: Now): Decision | undefined {
     const spent = this.decide(count, now);
     if (spent?.decision.ok === true) this.commit(spent, count);
     return spent?.decision;
   }
 
   /** What {@link spend} does before it commits a grant. */
-  decide(count: number, now: number | undefined): LeaseDecision | undefined {
+  decide(count: number, now: Now): LeaseDecision | undefined {
     // The quicker clock may be early: a grant by it is valid, a denial must hold at the latest time of the store's clock.
     if (this.#balance >= count) {
       const quick = now ?? this.#clock.usual() ?? Date.now();
@@ -87,7 +88,7 @@ export class Lease {
   }
 
   /** Denies a request behind the waiting ones, if too little is left even if all of them are granted. */
-  behind(count: number, now: number | undefined): Decision | undefined {
+  behind(count: number, now: Now): Decision | undefined {
     // A larger waiting request may be denied, and leave enough for this one.
     if (this.#state === undefined || count < this.waiting.most) return undefined;
     const kept = { value: this.#state.value - this.waiting.tokens, ts: this.#state.ts };

@@ -6,7 +6,7 @@ import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { InputError, isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { ResilientStore } from "../resilience.ts";
-import type { Call } from "../../stores/contract.ts";
+import type { Call, Key, Now } from "../../stores/contract.ts";
 import { combined } from "../../limit/combined.ts";
 import type { LeaseDecision } from "./lease.ts";
 import { type Lender, RefilledLease } from "./refill.ts";
@@ -44,7 +44,7 @@ export class Leases {
   }
 
   /** Takes available tokens: leased ones, or else from the store. */
-  take(limit: Limit, key: string | undefined, count: number, now: number | undefined): Promise<Decision> {
+  take(limit: Limit, key: Key, count: number, now: Now): Promise<Decision> {
     const lease = this.#lease(limit, key);
     // Waiting requests go first, as at the store.
     const decision = lease.waiting.size === 0 ? lease.spend(count, now) : lease.behind(count, now);
@@ -53,7 +53,7 @@ export class Leases {
     return Promise.resolve(decision);
   }
 
-  async decide(call: Call, now: number | undefined): Promise<Decision> {
+  async decide(call: Call, now: Now): Promise<Decision> {
     const { op, limit, key, count, reserve } = call;
     if (op === "take" && !reserve) return this.take(limit, key, count, now);
     const lease = this.#find(limit, key);
@@ -73,7 +73,7 @@ export class Leases {
   }
 
   /** Leased tokens return to the store first: given back later, they would shorten the block. */
-  async #block(lease: RefilledLease | undefined, call: Call, now: number | undefined): Promise<Decision> {
+  async #block(lease: RefilledLease | undefined, call: Call, now: Now): Promise<Decision> {
     if (lease !== undefined) await this.#settle([lease]);
     const decision = await this.#store.decide(call, now);
     // Tokens that were leased meanwhile are lost, for the same reason.
@@ -81,7 +81,7 @@ export class Leases {
     return decision;
   }
 
-  async #check(lease: RefilledLease, call: Call, now: number | undefined): Promise<Decision> {
+  async #check(lease: RefilledLease, call: Call, now: Now): Promise<Decision> {
     const decision = lease.decide(call.count, now)?.decision;
     if (decision !== undefined) return decision;
     try {
@@ -94,7 +94,7 @@ export class Leases {
   }
 
   /** Reads the store's state. */
-  #look(lease: RefilledLease, now: number | undefined): Promise<Decision> {
+  #look(lease: RefilledLease, now: Now): Promise<Decision> {
     const { limit, key } = lease;
     const mark = lease.mark();
     // Also after the deadline: a state that arrives late still decides on later requests.
@@ -103,7 +103,7 @@ export class Leases {
   }
 
   /** On leased tokens if those settle all calls; else in one step at the store, after the leases have returned. */
-  async decideAll(calls: readonly Call[], now: number | undefined): Promise<AllDecision> {
+  async decideAll(calls: readonly Call[], now: Now): Promise<AllDecision> {
     const leases = calls.map(({ limit, key }) => this.#find(limit, key)).filter((lease) => lease !== undefined);
     const decided = this.#onLeases(leases, calls, now);
     if (decided !== undefined) return decided;
@@ -111,11 +111,7 @@ export class Leases {
     return this.#store.decideAll(calls, now);
   }
 
-  #onLeases(
-    leases: readonly RefilledLease[],
-    calls: readonly Call[],
-    now: number | undefined,
-  ): AllDecision | undefined {
+  #onLeases(leases: readonly RefilledLease[], calls: readonly Call[], now: Now): AllDecision | undefined {
     // With one for each call, they are in the order of the calls.
     if (leases.length < calls.length) return undefined;
     const decided = leases.map((lease, i) => {
@@ -134,7 +130,7 @@ export class Leases {
     return all;
   }
 
-  async reset(limit: Limit, key: string | undefined): Promise<void> {
+  async reset(limit: Limit, key: Key): Promise<void> {
     this.#drop(this.#find(limit, key));
     try {
       await this.#store.reset(limit, key);
@@ -145,7 +141,7 @@ export class Leases {
   }
 
   /** The store's state and this process's balance. Other processes' balances are unknown. */
-  async getValue(limit: Limit, key: string | undefined, now: number | undefined): Promise<State> {
+  async getValue(limit: Limit, key: Key, now: Now): Promise<State> {
     const lease = this.#find(limit, key);
     if (lease === undefined || lease.limit !== limit || !lease.hasState) {
       return this.#store.getValue(limit, key, now);
@@ -186,7 +182,7 @@ export class Leases {
     await this.#store.attempt(give, this.#lender.time()).catch(() => {});
   }
 
-  #lease(limit: Limit, key: string | undefined): RefilledLease {
+  #lease(limit: Limit, key: Key): RefilledLease {
     if (--this.#untilSweep < 0) this.#sweep();
     const last = this.#last;
     if (last?.limit === limit && last.key === key) return last;
@@ -195,7 +191,7 @@ export class Leases {
     return this.#last;
   }
 
-  #find(limit: Limit, key: string | undefined): RefilledLease | undefined {
+  #find(limit: Limit, key: Key): RefilledLease | undefined {
     return this.#named.get(limit.name)?.get(key);
   }
 

@@ -4,7 +4,7 @@ import { isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import { monotonicNow } from "../../limit/monotonic.ts";
 import type { ResilientStore } from "../resilience.ts";
-import type { Call, Op } from "../../stores/contract.ts";
+import type { Call, Key, Op } from "../../stores/contract.ts";
 import { Lease, type Turn, type WaitingRequest } from "./lease.ts";
 import type { LeaseSettings } from "./options.ts";
 
@@ -35,7 +35,7 @@ export class RefilledLease extends Lease {
   #since = 0;
   #quietUntil = 0;
 
-  constructor(limit: Limit, key: string | undefined, lender: Lender) {
+  constructor(limit: Limit, key: Key, lender: Lender) {
     super(limit, key, lender.settings);
     this.#lender = lender;
   }

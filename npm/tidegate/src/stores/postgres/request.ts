@@ -1,7 +1,7 @@
 /** One request of the limiter that waits for its reply. */
 import type { AllDecision, Decision } from "../../limit/decision.ts";
 import { StoreError } from "../../limit/errors.ts";
-import type { Call, Deadline } from "../contract.ts";
+import type { Call, Deadline, Now } from "../contract.ts";
 import { idsOf, TOO_BUSY } from "../failure.ts";
 import { overdueTimers } from "../../limit/monotonic.ts";
 
@@ -13,7 +13,7 @@ export interface Request {
   /** Its name in errors; the calls of `limitAll` are all granted or none is. */
   readonly operation: string;
   readonly calls: readonly RowCall[];
-  readonly now: number | undefined;
+  readonly now: Now;
   readonly deadline: Deadline;
 }
 
@@ -24,7 +24,7 @@ const ignore = (): void => {};
 /** A request in the queue or in a statement. */
 export class PendingRequest {
   readonly calls: readonly RowCall[];
-  readonly now: number | undefined;
+  readonly now: Now;
   /** The id of the row of each of its calls. Requests on one row are decided in their order. */
   readonly ids: readonly string[];
   /** Whether all of its calls have one decision. */

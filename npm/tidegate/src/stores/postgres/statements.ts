@@ -2,7 +2,7 @@
 import { hexOf } from "../../engine/utf8.ts";
 import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit } from "../../limit/limit.ts";
-import type { Call } from "../contract.ts";
+import type { Call, Key } from "../contract.ts";
 import { combined } from "../../limit/combined.ts";
 import type { Statement } from "./client.ts";
 import type { PendingRequest, RowCall } from "./request.ts";
@@ -29,7 +29,7 @@ const list = (items: readonly (string | number)[]): string => `{${items.join(","
 const clockOf = (pending: PendingRequest): string | null => (pending.now === undefined ? null : String(pending.now));
 
 /** The window grid's offset, infinite for the first request, or `null` for a token bucket. */
-const startOf = (limit: Limit, key: string | undefined): number | null =>
+const startOf = (limit: Limit, key: Key): number | null =>
   limit.policy.kind === "token bucket" ? null : limit.start(key);
 
 function decide({ limit, key }: Call, state: State | null, call: Pick<Call, "op" | "count" | "reserve">, now: number) {

@@ -3,13 +3,14 @@
  * is a key. Names have neither of the two delimiters, so no two limits share a key.
  */
 import { InputError } from "../../limit/errors.ts";
+import type { Key } from "../contract.ts";
 
 /** The Redis key. `shard` is given where shards live apart. */
 export function redisKeyOf(
   prefix: string,
   name: string,
   shard: number | undefined,
-  key: string | undefined,
+  key: Key,
   tag: string | undefined,
 ): string {
   let identity = shard === undefined ? name : `${name}/${shard}`;
@@ -20,7 +21,7 @@ export function redisKeyOf(
 }
 
 /** The name and key that {@link redisKeyOf} wrote, without a shard; `undefined` if it is another key. */
-export function nameAndKeyOf(prefix: string, redisKey: string): { name: string; key: string | undefined } | undefined {
+export function nameAndKeyOf(prefix: string, redisKey: string): { name: string; key: Key } | undefined {
   if (!redisKey.startsWith(prefix)) return undefined;
   const identity = redisKey.slice(prefix.length).replace(/^\{[^}]*\}/, "");
   const [, name, delimiter, rest = ""] = /^([^:;/]+)(?:([:;])(.*))?$/s.exec(identity) ?? [];

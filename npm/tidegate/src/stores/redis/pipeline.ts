@@ -4,7 +4,7 @@ import type { Decision, State } from "../../limit/decision.ts";
 import { messageOf, readable, StoreError, withoutPassword } from "../../limit/errors.ts";
 import { LOOK } from "../../limit/evaluator.ts";
 import { overdueTimers } from "../../limit/monotonic.ts";
-import type { Deadline, Operation } from "../contract.ts";
+import type { Deadline, Now, Operation } from "../contract.ts";
 import { type Moment, ServerClock } from "../server-clock.ts";
 import { idsOf, KeyError, type Target, TOO_BUSY } from "../failure.ts";
 import type { Link } from "./clients.ts";
@@ -39,7 +39,7 @@ interface Entry {
 /** One call of the script, while it is collected. */
 interface Batch {
   /** The clock that was passed in; absent: the server's. */
-  readonly now: number | undefined;
+  readonly now: Now;
   /** The slot of its keys; 0 without a cluster. */
   readonly slot: number;
   readonly entries: Entry[];
@@ -85,13 +85,13 @@ export class Pipeline {
   }
 
   /** Sends an entry, whose keys are of one slot, at the end of this turn. */
-  send(entry: Entry, now: number | undefined): void {
+  send(entry: Entry, now: Now): void {
     const batch = this.#batch((entry.requests[0] as Request).redisKey, now);
     batch.entries.push(entry);
     batch.size += entry.requests.length;
   }
 
-  #batch(redisKey: string, now: number | undefined): Batch {
+  #batch(redisKey: string, now: Now): Batch {
     const slot = this.#link.cluster ? slotOf(this.#link.keyPrefix + redisKey) : 0;
     const open = this.#open.get(slot);
     if (open !== undefined) {

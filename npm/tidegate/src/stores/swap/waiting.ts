@@ -1,5 +1,5 @@
 /** The calls that a step decides on, and until when they wait. */
-import type { Deadline } from "../contract.ts";
+import type { Deadline, Now } from "../contract.ts";
 import type { Target } from "../failure.ts";
 import type { Steps } from "../steps.ts";
 
@@ -9,7 +9,7 @@ export interface Waiting {
   /** Of the targets, in their order. */
   readonly ids: readonly string[];
   readonly body: (steps: Steps) => Promise<unknown>;
-  readonly now: number | undefined;
+  readonly now: Now;
   readonly deadline: NonNullable<Deadline>;
   /** When it was made (`performance.now()`, ms). */
   readonly since: number;
