@@ -17,7 +17,7 @@ export const POSTGRES = [
   migration("undefined_function OR ", ""),
   migration(" OR invalid_text_representation", ""),
   cleanup("code !== MISSING_RIGHTS || ", "true || "),
-  cleanup("this.#warned = true;", ""),
+  cleanup("hasWarned = true;", ""),
   of("postgres.ts", ...server("postgres/connecting"))(
     "transaction ? () => undefined : connectingBy",
     "true ? () => undefined : connectingBy",
@@ -97,6 +97,6 @@ export const POSTGRES = [
   postgres("executor.ts", "locks")("      for (const pending of requests) pending.answered();\n", ""),
   of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.#answered", "value: true"),
   of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.#answered", "value: this.#answered"),
-  postgres("transport.ts", "faults", "odd-clients")("out.count >= this.#most", "false"),
-  postgres("transport.ts", "faults", "odd-clients")("if (isProbe) this.#out = { count: 0 };", ""),
+  postgres("transport.ts", "faults", "odd-clients")("out.count >= statements * LOST", "false"),
+  postgres("transport.ts", "faults", "odd-clients")("if (isProbe) unanswered = { count: 0 };", ""),
 ];

@@ -22,7 +22,7 @@ import { LOOK } from "../limit/evaluator.ts";
 import { checkLease, type LeaseOptions } from "../limiter/lease/options.ts";
 import type { Limit } from "../limit/limit.ts";
 import type { AsyncStore, Call, Deadline } from "./contract.ts";
-import { Cleanup, purge, type PurgeOptions } from "./postgres/cleanup.ts";
+import { cleanupOf, purge, type PurgeOptions } from "./postgres/cleanup.ts";
 import { checkTransaction, databaseOf, isOneConnection, type PostgresClient, statement } from "./postgres/client.ts";
 import { migrate, type MigrationOptions, quoted, SCHEMA } from "./postgres/migration.ts";
 import { Queue } from "./postgres/queue.ts";
@@ -113,7 +113,7 @@ class PostgresStore implements AsyncStore {
       batch,
       timeout,
       transaction,
-      cleanup: transaction ? undefined : new Cleanup(send, this.#schema, timeout),
+      cleanup: transaction ? undefined : cleanupOf(send, this.#schema, timeout),
     });
   }
 

@@ -49,38 +49,29 @@ const givenUp = (): never => {
   throw new Error("no answer");
 };
 
-/** The cleanup that needs no schedule. It walks over the table, and starts at the row that was made: mostly a random one. */
-export class Cleanup {
-  readonly #send: Send;
-  readonly #schema: string;
-  readonly #timeout: number;
-  #after: string | undefined;
-  #running = false;
-  #warned = false;
-
-  constructor(send: Send, schema: string, timeout: number) {
-    this.#send = send;
-    this.#schema = schema;
-    this.#timeout = timeout;
-  }
-
-  /** Notes that a row was made under this id. An error is ignored, as a later call cleans up; missing rights are a warning, once. */
-  async created(id: string): Promise<void> {
-    if (this.#running || Math.random() >= 1 / ONE_IN) return;
-    this.#running = true;
+/**
+ * The cleanup that needs no schedule: call it with the id of each row that was made. It walks over the table, and starts at such
+ * a row: mostly a random one. An error is ignored, as a later call cleans up; missing rights are a warning, once.
+ */
+export function cleanupOf(send: Send, schema: string, timeout: number): (id: string) => Promise<void> {
+  let after: string | undefined;
+  let isRunning = false;
+  let hasWarned = false;
+  return async (id) => {
+    if (isRunning || Math.random() >= 1 / ONE_IN) return;
+    isRunning = true;
     try {
-      const after = this.#after ?? byteaOf(id);
-      const slice = purgeSlice(this.#send, this.#schema, SLICE, after, this.#timeout);
+      const slice = purgeSlice(send, schema, SLICE, after ?? byteaOf(id), timeout);
       // A client may never settle what it sent to a server that is gone.
-      const { next } = await within(this.#timeout, slice, givenUp);
-      this.#after = next ?? "";
+      const { next } = await within(timeout, slice, givenUp);
+      after = next ?? "";
     } catch (error) {
-      const { code, message } = faultOf(error, this.#schema);
-      if (code !== MISSING_RIGHTS || this.#warned) return;
-      this.#warned = true;
+      const { code, message } = faultOf(error, schema);
+      if (code !== MISSING_RIGHTS || hasWarned) return;
+      hasWarned = true;
       console.warn(`tidegate: full rows are not deleted, so the table grows: ${message}`);
     } finally {
-      this.#running = false;
+      isRunning = false;
     }
-  }
+  };
 }

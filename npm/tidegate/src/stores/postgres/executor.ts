@@ -1,11 +1,10 @@
 /** Executes batches of requests: sends one statement for each, again if the server undid it, and settles every request. */
 import { overdueTimers } from "../../limit/monotonic.ts";
-import type { Cleanup } from "./cleanup.ts";
 import type { Send } from "./client.ts";
 import { type Fault, faultOf } from "./fault.ts";
 import { overdue, type PendingRequest, stillWaiting } from "./request.ts";
 import { callRows, type FunctionCall, lockedRows, readRows, takeRow } from "./statements.ts";
-import { type Bounds, boundedStatementOf, NotSent, statementOf, Transport } from "./transport.ts";
+import { type Bounds, boundedStatementOf, NotSent, senderOf, type SendInTime, statementOf } from "./transport.ts";
 
 export interface QueueOptions {
   readonly send: Send;
@@ -20,7 +19,7 @@ export interface QueueOptions {
   /** Whether the statements are part of a transaction of the caller's: they are sent once, without bounds. */
   readonly transaction: boolean;
   /** Deletes full rows after calls that make rows; absent in a transaction of the caller's. */
-  readonly cleanup: Cleanup | undefined;
+  readonly cleanup: ((id: string) => Promise<void>) | undefined;
 }
 
 /** ms that a statement of several keys waits for a lock, at most, and the part of the time left that it waits. */
@@ -72,7 +71,7 @@ interface Course {
 
 export class Executor {
   readonly #options: QueueOptions;
-  readonly #transport: Transport;
+  readonly #transmit: SendInTime;
   readonly #separate: Separate;
   #way: Way = "function";
   /** Until when (`performance.now()`, ms) the server counts as having no connection left, and its error. */
@@ -80,7 +79,7 @@ export class Executor {
 
   constructor(options: QueueOptions, separate: Separate) {
     this.#options = options;
-    this.#transport = new Transport(options.send, options.timeout, options.statements);
+    this.#transmit = senderOf(options.send, options.timeout, options.statements);
     this.#separate = separate;
   }
 
@@ -124,10 +123,10 @@ export class Executor {
     const call = callOf(requests, byProcedure);
     const make = () =>
       transaction ? statementOf(schema, call) : boundedStatementOf(schema, call, this.#boundsOf(course), byProcedure);
-    call.read(await this.#transport.send(make, () => lastDeadline(requests)));
+    call.read(await this.#transmit(make, () => lastDeadline(requests)));
     // A clock of the caller's may not be the table's.
     for (const { created, now, ids } of requests) {
-      if (created && now === undefined) void cleanup?.created(ids[0] as string);
+      if (created && now === undefined) void cleanup?.(ids[0] as string);
     }
   }
 
@@ -211,7 +210,7 @@ export class Executor {
     const call = lockedRows([...new Set(requests.flatMap(({ ids }) => ids))]);
     const make = () => statementOf(schema, call);
     try {
-      const reply = await this.#transport.send(make, () => lastDeadline(requests));
+      const reply = await this.#transmit(make, () => lastDeadline(requests));
       for (const pending of requests) pending.answered();
       return new Set(call.read(reply));
     } catch (error) {

@@ -24,7 +24,8 @@ const LOCKED = "the row is locked by another transaction";
 export class Queue {
   readonly #options: QueueOptions;
   readonly #executor: Executor;
-  readonly #locked = new LockedRows();
+  /** The rows that other transactions have locked, as far as this process has seen, by id; those first that were tried longest ago. */
+  readonly #locked = new Map<string, LockedRow>();
   /**
    * The requests that wait, in their order: those on rows that count as locked (reads only behind a write), and the others. A
    * request changes lists when a statement finds its row locked, and when the row counts as free again.
@@ -103,7 +104,7 @@ export class Queue {
   /** Moves the requests of a statement that are on these locked rows, and those that wait behind them; returns the others. */
   #separate(requests: readonly PendingRequest[], ids: ReadonlySet<string>, cause: unknown): PendingRequest[] {
     if (ids.size === 0) return [...requests];
-    for (const id of ids) this.#locked.noteLocked(id, cause);
+    for (const id of ids) this.#noteLocked(id, cause);
     const later = this.#onLocked.splice(0);
     const others = requests.filter((pending) => !this.#takeLocked(pending));
     this.#onLocked = this.#onLocked.concat(later);
@@ -114,11 +115,11 @@ export class Queue {
   /** Adds a request to those on locked rows. `false`: it can be sent with the others, as can a read with no write before it. */
   #takeLocked(pending: PendingRequest): boolean {
     const { ids, reads } = pending;
-    const id = ids.find((id) => this.#locked.rows.has(id));
+    const id = ids.find((id) => this.#locked.has(id));
     if (id === undefined || (reads && !this.#onLocked.some((earlier) => earlier.ids.includes(id)))) return false;
     this.#onLocked.push(pending);
     pending.undelayed = false;
-    pending.failAtDeadline(LOCKED, this.#locked.rows.get(id)?.cause);
+    pending.failAtDeadline(LOCKED, this.#locked.get(id)?.cause);
     return true;
   }
 
@@ -148,9 +149,9 @@ export class Queue {
       const sent = new Set(next.batch);
       this.#onLocked = this.#onLocked.filter((pending) => !sent.has(pending));
       await this.#execute(next.batch, next.lock);
-      for (const { ids } of sent) for (const id of ids) this.#locked.noteFree(id, begun);
+      for (const { ids } of sent) for (const id of ids) this.#noteFree(id, begun);
     }
-    const isLocked = ({ ids }: PendingRequest): boolean => ids.some((id) => this.#locked.rows.has(id));
+    const isLocked = ({ ids }: PendingRequest): boolean => ids.some((id) => this.#locked.has(id));
     this.#waiting = this.#onLocked.filter((pending) => !isLocked(pending)).concat(this.#waiting);
     this.#onLocked = this.#onLocked.filter(isLocked);
     this.#isTrying = false;
@@ -162,7 +163,7 @@ export class Queue {
     const { batch } = this.#options;
     const { statements } = this.#executor;
     const on = new Set(ready.flatMap(({ ids }) => ids));
-    const rows = [...this.#locked.rows.keys()].filter((id) => on.has(id));
+    const rows = [...this.#locked.keys()].filter((id) => on.has(id));
     // A request on several rows never waits for a lock: meanwhile it would lock the others.
     const mayWait = statements === 1 ? [] : ready.filter(({ ids }) => ids.length === 1);
     const alone = new Set(mayWait.flatMap(({ ids }) => ids));
@@ -171,12 +172,29 @@ export class Queue {
     let free: readonly PendingRequest[] = [];
     if (ofFirst.length < ready.length) {
       const locked = await this.#executor.lockedIds(ready);
-      for (const id of rows) if (locked?.has(id) !== false) this.#locked.noteLocked(id);
+      for (const id of rows) if (locked?.has(id) !== false) this.#noteLocked(id);
       if (locked !== undefined) free = ready.filter(({ ids }) => !ids.some((id) => locked.has(id)));
     }
     const lock = free.length === 0 ? MOST_LOCK_WAIT : statements === 1 ? SHORT_LOCK_WAIT : LOCK_WAIT;
     const next = select(free.length === 0 ? ofFirst : free, batch, this.#busy);
     return next && { ...next, lock };
+  }
+  /** Notes that a row was found locked, and moves it to the end. */
+  #noteLocked(id: string, cause: unknown = this.#locked.get(id)?.cause): void {
+    this.#locked.delete(id);
+    this.#locked.set(id, { seenAt: performance.now(), cause });
+    if (this.#locked.size > MOST_ROWS) this.#locked.delete(this.#locked.keys().next().value as string);
+  }
+
+  /** Notes that a statement on a row, which began then, has ended, and moves it to the end. */
+  #noteFree(id: string, begun: number): void {
+    const row = this.#locked.get(id);
+    if (row === undefined || row.seenAt >= begun) return;
+    const now = performance.now();
+    this.#locked.delete(id);
+    // It waited for another transaction.
+    const seenAt = now - begun > LOCK_WAIT ? now : row.seenAt;
+    if (now - seenAt < QUIET) this.#locked.set(id, { ...row, seenAt });
   }
 }
 
@@ -185,30 +203,6 @@ interface LockedRow {
   /** `performance.now()`, ms, when it was last seen locked. */
   readonly seenAt: number;
   readonly cause: unknown;
-}
-
-/** The rows that other transactions have locked, as far as this process has seen. */
-class LockedRows {
-  /** By id; those first that were tried longest ago. */
-  readonly rows: Map<string, LockedRow> = new Map();
-
-  /** Notes that a row was found locked, and moves it to the end. */
-  noteLocked(id: string, cause: unknown = this.rows.get(id)?.cause): void {
-    this.rows.delete(id);
-    this.rows.set(id, { seenAt: performance.now(), cause });
-    if (this.rows.size > MOST_ROWS) this.rows.delete(this.rows.keys().next().value as string);
-  }
-
-  /** Notes that a statement on a row, which began then, has ended, and moves it to the end. */
-  noteFree(id: string, begun: number): void {
-    const row = this.rows.get(id);
-    if (row === undefined || row.seenAt >= begun) return;
-    const now = performance.now();
-    this.rows.delete(id);
-    // It waited for another transaction.
-    const seenAt = now - begun > LOCK_WAIT ? now : row.seenAt;
-    if (now - seenAt < QUIET) this.rows.set(id, { ...row, seenAt });
-  }
 }
 
 /** The requests of one statement, and those that still wait, both in their order. */

@@ -86,69 +86,60 @@ function isWithdrawn(sent: Sent): boolean {
   }
 }
 
-export class Transport {
-  readonly #send: Send;
-  readonly #timeout: number;
-  readonly #most: number;
+/**
+ * Sends one statement before `last` (`performance.now()`, ms, which may move), or rejects. What is given up after it was sent is
+ * not sent again: the server may still carry it out.
+ */
+export type SendInTime = (make: () => Statement, last: () => number) => Promise<unknown>;
+
+/** `timeout`: ms after which a statement is given up; `statements`: how many are out at one time. */
+export function senderOf(send: Send, timeout: number, statements: number): SendInTime {
   /** Statements without a reply. */
-  #out = { count: 0 };
-  #probeAt = 0;
-
-  /** `timeout`: ms after which a statement is given up; `statements`: how many are out at one time. */
-  constructor(send: Send, timeout: number, statements: number) {
-    this.#send = send;
-    this.#timeout = timeout;
-    this.#most = statements * LOST;
-  }
-
-  /**
-   * Sends one statement before `last` (`performance.now()`, ms, which may move), or rejects. What is given up after it was
-   * sent is not sent again: the server may still carry it out.
-   */
-  async send(make: () => Statement, last: () => number): Promise<unknown> {
+  let unanswered = { count: 0 };
+  let probeAt = 0;
+  return async (make, last) => {
     const begun = performance.now();
-    const out = this.#out;
-    const isProbe = out.count >= this.#most;
+    const out = unanswered;
+    const isProbe = out.count >= statements * LOST;
     if (isProbe) {
-      if (begun < this.#probeAt) throw new Error(`${out.count} statements are still unanswered`);
-      this.#probeAt = begun + PROBE_AFTER;
+      if (begun < probeAt) throw new Error(`${out.count} statements are still unanswered`);
+      probeAt = begun + PROBE_AFTER;
     }
     const makeInTime = (): Statement => {
       if (performance.now() >= last()) throw notSent();
       return make();
     };
-    const sent = this.#send(makeInTime, this.#timeout);
+    const sent = send(makeInTime, timeout);
     out.count++;
     const settled = (): void => {
       out.count--;
       // The server is back, with an error too. A client may never settle what it sent to the one that was gone.
-      if (isProbe) this.#out = { count: 0 };
+      if (isProbe) unanswered = { count: 0 };
     };
     sent.reply.then(settled, settled);
-    return this.#inTime(sent, last() - begun);
-  }
+    return replyInTime(sent, timeout, last() - begun);
+  };
+}
 
-  /** The reply. Rejects at the timeout, and shortly before the deadline, in `rest` ms, if it was not sent by then. */
-  #inTime(sent: Sent, rest: number): Promise<unknown> {
-    const timeout = this.#timeout;
-    return new Promise((resolve, reject) => {
-      let cancel = (): void => {};
-      const atTimeout = (): void => reject(isWithdrawn(sent) ? notSent() : new Error(`no answer within ${timeout} ms`));
-      const beforeEnd = Math.max(0, Math.floor(rest - beforeDeadline(rest)));
-      if (beforeEnd < timeout) {
-        // Also if it fires late: a client may send the statement once the caller has been answered.
-        const timer = setTimeout(() => {
-          if (isWithdrawn(sent)) reject(notSent());
-          else cancel = afterWaiting(timeout - beforeEnd, atTimeout, true);
-        }, beforeEnd);
-        unreferenced(timer);
-        cancel = () => clearTimeout(timer);
-      } else {
-        cancel = afterWaiting(timeout, atTimeout, true);
-      }
-      Promise.resolve(sent.reply)
-        .finally(() => cancel())
-        .then(resolve, (error) => reject(readable(error)));
-    });
-  }
+/** The reply. Rejects at the timeout, and shortly before the deadline, in `rest` ms, if it was not sent by then. */
+function replyInTime(sent: Sent, timeout: number, rest: number): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let cancel = (): void => {};
+    const atTimeout = (): void => reject(isWithdrawn(sent) ? notSent() : new Error(`no answer within ${timeout} ms`));
+    const beforeEnd = Math.max(0, Math.floor(rest - beforeDeadline(rest)));
+    if (beforeEnd < timeout) {
+      // Also if it fires late: a client may send the statement once the caller has been answered.
+      const timer = setTimeout(() => {
+        if (isWithdrawn(sent)) reject(notSent());
+        else cancel = afterWaiting(timeout - beforeEnd, atTimeout, true);
+      }, beforeEnd);
+      unreferenced(timer);
+      cancel = () => clearTimeout(timer);
+    } else {
+      cancel = afterWaiting(timeout, atTimeout, true);
+    }
+    Promise.resolve(sent.reply)
+      .finally(() => cancel())
+      .then(resolve, (error) => reject(readable(error)));
+  });
 }
