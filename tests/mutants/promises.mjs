@@ -71,12 +71,7 @@ export const PROMISES = [
     "open.size < MOST_REQUESTS) return open;",
     "open.size < 2) return open;",
   ),
-  source(
-    "no round trip for a cached denial",
-    "stores/redis/denials.ts",
-    "    this.#kept.set(key, { denial, sentAt });\n",
-    "",
-  ),
+  source("no round trip for a cached denial", "stores/redis/denials.ts", "    this.#kept.set(key, denial);\n", ""),
   source(
     "PostgreSQL decides as the core does, bit for bit",
     "stores/postgres/schema/algebra.sql",

@@ -34,7 +34,7 @@ export const REDIS = [
   redis("pipeline.ts", "store")("|can't run this command|ACL failure", ""),
   redis("pipeline.ts", "outages")("|(?:Moved|Ask|TryAgain): ", ""),
   redis("pipeline.ts", "outages")("(?:Too many Cluster redirections\\. Last error: )?", ""),
-  redis("denials.ts", "denials")(" || sentAt <= (this.#returnedAt.get(hashOf(key)) ?? -Infinity)", ""),
+  redis("denials.ts", "denials")(" || denial.sentAt <= (this.#returnedAt.get(hashOf(key)) ?? -Infinity)", ""),
   redis("denials.ts", "denials")("if (this.#kept.size >= MOST_KEYS)", "if (false)"),
   lua(
     "local part = held and '1' .. held or '0'",

@@ -101,15 +101,16 @@ describe("remembered denials", () => {
 
   test("a denial that was sent while two gives end is not remembered", async () => {
     const denials = new Denials(60_000);
-    const denial = { states: [null], passed: false };
+    const denied = () => ({ states: [null], passed: false, sentAt: performance.now() + 1 });
     let end = (): void => {};
     const last = denials.during("g", () => new Promise<void>((resolve) => (end = resolve)));
     await denials.during("g", async () => {});
-    denials.keep("g", denial, performance.now() + 1);
+    denials.keep("g", denied());
     end();
     await last;
     expect(denials.get("g")).toBeUndefined();
-    denials.keep("g", denial, performance.now() + 1);
+    const denial = denied();
+    denials.keep("g", denial);
     expect(denials.get("g")).toBe(denial);
   });
 

@@ -193,14 +193,14 @@ class RedisStore implements AsyncStore {
     step: (call, shard, now, deadline) => this.#one(call, shard, now, deadline),
     denied: ({ limit, key }, states, now, sentAt) => {
       if (states.length > MOST_SHARDS) return;
-      this.#denials.keep(this.#keyOf(limit, key), { states, passed: now !== undefined }, sentAt);
+      this.#denials.keep(this.#keyOf(limit, key), { states, passed: now !== undefined, sentAt });
     },
   };
 
   readonly #remember: OnAnswer = ({ redisKey, shard }, { decision, before }, sentAt, passed) => {
     if (shard !== undefined) return;
     if (decision.ok) this.#denials.forget(redisKey);
-    else this.#denials.keep(redisKey, { states: [before], passed }, sentAt);
+    else this.#denials.keep(redisKey, { states: [before], passed, sentAt });
   };
 
   /** The denial that follows from the latest one on this key, by a clock of the kind that stamped it. */

@@ -8,11 +8,7 @@ interface Denial {
   readonly states: readonly (State | null)[];
   /** Whether they were stamped by a clock that was passed in. */
   readonly passed: boolean;
-}
-
-/** A denial, and `performance.now()` when its call was sent. */
-interface Kept {
-  readonly denial: Denial;
+  /** `performance.now()` when its call was sent. */
   readonly sentAt: number;
 }
 
@@ -26,7 +22,7 @@ const hashOf = (key: string): number => Math.floor(fractionOf(key) * HASHES);
  * removes the denial here. One of another process takes effect here when the denial expires.
  */
 export class Denials {
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, Denial>();
   /**
    * By hash, when the latest call that returns tokens ended (`performance.now()`), infinite while it runs: a denial that was
    * sent before may be from before it.
@@ -48,7 +44,7 @@ export class Denials {
   get(key: string): Denial | undefined {
     const kept = this.#kept.get(key);
     if (kept === undefined) return undefined;
-    if (performance.now() - kept.sentAt < this.#keepFor) return kept.denial;
+    if (performance.now() - kept.sentAt < this.#keepFor) return kept;
     this.#kept.delete(key);
     return undefined;
   }
@@ -57,13 +53,12 @@ export class Denials {
     if (!this.none) this.#kept.delete(key);
   }
 
-  /** Keeps a denial that was sent at `sentAt` (`performance.now()`). */
-  keep(key: string, denial: Denial, sentAt: number): void {
-    if (this.#keepFor === 0 || sentAt <= (this.#returnedAt.get(hashOf(key)) ?? -Infinity)) return;
+  keep(key: string, denial: Denial): void {
+    if (this.#keepFor === 0 || denial.sentAt <= (this.#returnedAt.get(hashOf(key)) ?? -Infinity)) return;
     // Deleted first, so that the map is in the order of the answers.
     this.#kept.delete(key);
     if (this.#kept.size >= MOST_KEYS) this.#kept.delete(this.#kept.keys().next().value as string);
-    this.#kept.set(key, { denial, sentAt });
+    this.#kept.set(key, denial);
   }
 
   /** Runs a call that returns tokens to a key. */
