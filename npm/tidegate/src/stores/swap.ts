@@ -34,71 +34,52 @@ export function swapStore<Version>(database: Swappable<Version>): AsyncStore {
 
 /** The steps of {@link swapStore}, for a store that adds to them. */
 export function swapping<Version>(database: Swappable<Version>): Run {
-  return new Swaps(database).run;
-}
-
-class Swaps<Version> {
-  readonly #database: Swappable<Version>;
-  readonly #batches: Batches;
-  readonly #trips: RoundTripsByKind = { read: new RoundTrips(), write: new RoundTrips() };
-  #underWay = 0;
+  const trips: RoundTripsByKind = { read: new RoundTrips(), write: new RoundTrips() };
+  const batches = new Batches(place, database.sharding !== undefined);
+  let underWay = 0;
   /** Steps that begin when others end. */
-  readonly #next: (() => void)[] = [];
+  const queued: (() => void)[] = [];
 
-  constructor(database: Swappable<Version>) {
-    this.#database = database;
-    const step = (calls: readonly Waiting[], begin: () => void) => this.#place(calls, begin);
-    this.#batches = new Batches(step, database.sharding !== undefined);
-  }
-
-  readonly run: Run = (targets, now, deadline, body) =>
-    new Promise((resolve, reject) => {
-      const due = deadline ?? { at: Infinity };
-      due.why = NOT_SENT;
-      const since = performance.now();
-      this.#batches.add({ targets, ids: idsOf(targets), body, now, deadline: due, since, resolve, reject });
-    });
-
-  async #place(batch: readonly Waiting[], begin: () => void): Promise<void> {
+  async function place(batch: readonly Waiting[], begin: () => void): Promise<void> {
     let calls = batch;
-    await this.#enter();
+    await enter();
     begin();
     for (;;) {
       const overdue = overdueTimers(Math.min(...calls.map(({ deadline }) => deadline.at)));
       if (overdue === undefined) break;
       // In no place: a process that is too busy may make more calls in each turn of its event loop than there are places.
-      this.#leave();
+      leave();
       await overdue;
       calls = inTime(calls, performance.now(), NOT_SENT);
       if (calls.length === 0) return;
-      await this.#enter();
+      await enter();
     }
-    await this.#step(calls);
-    this.#leave();
+    await step(calls);
+    leave();
   }
 
-  async #enter(): Promise<void> {
-    if (this.#underWay < MOST_STEPS) this.#underWay++;
-    else await new Promise<void>((resolve) => this.#next.push(resolve));
+  async function enter(): Promise<void> {
+    if (underWay < MOST_STEPS) underWay++;
+    else await new Promise<void>((resolve) => queued.push(resolve));
   }
 
-  #leave(): void {
-    const next = this.#next.shift();
-    if (next === undefined) this.#underWay--;
-    else next();
+  function leave(): void {
+    const begin = queued.shift();
+    if (begin === undefined) underWay--;
+    else begin();
   }
 
-  async #step(batch: readonly Waiting[]): Promise<void> {
+  async function step(batch: readonly Waiting[]): Promise<void> {
     const began = performance.now();
     for (const { deadline, since } of inTime(batch, began, NOT_SENT)) deadline.why = whyLate(deadline, since);
-    const limit = began + (this.#database.stepTimeout ?? STEP_TIMEOUT);
+    const limit = began + (database.stepTimeout ?? STEP_TIMEOUT);
     const until: Until = { at: Math.min(limit, Math.max(...batch.map(({ deadline }) => deadline.at))) };
     const late = (): void => {
       const error = new Error(`no answer within ${Math.round(until.at - began)} ms`);
       for (const { deadline, reject } of batch) reject(deadline.why ?? error);
     };
     try {
-      await within(until.at - began, this.#attempts(batch, until), late, until);
+      await within(until.at - began, attempts(batch, until), late, until);
     } catch (error) {
       if (isLate(error, until)) return late();
       for (const { reject } of batch) reject(error);
@@ -111,28 +92,28 @@ class Swaps<Version> {
    * late, all of a busy key would fail. So would all calls of a server that gets more than it can carry: the oldest begin
    * first, and their reads would take the time of the others. What ended before these calls were made does not count.
    */
-  #worthwhile(calls: readonly Waiting[]): Waiting[] {
+  function worthwhile(calls: readonly Waiting[]): Waiting[] {
     const now = performance.now();
     const left = inTime(calls, now, NOT_SENT);
-    const { read, write } = this.#trips;
+    const { read, write } = trips;
     const { since } = calls[0] as Waiting;
     // As slow as reads if none has ended: checks and denials have none.
     const writes = (write.ended > since && write.usual) || read.usual;
-    const enough = now + ((this.#database.trips ?? TRIPS) / 2) * (read.usual + writes);
-    const isLoaded = this.#next.length > 0 && read.ended > since;
+    const enough = now + ((database.trips ?? TRIPS) / 2) * (read.usual + writes);
+    const isLoaded = queued.length > 0 && read.ended > since;
     return isLoaded || left.some(({ deadline }) => deadline.at > enough) ? inTime(left, enough, LITTLE_TIME) : left;
   }
 
-  async #attempts(batch: readonly Waiting[], until: Until): Promise<void> {
+  async function attempts(batch: readonly Waiting[], until: Until): Promise<void> {
     let calls = batch;
     let refusals = 0;
     while (calls.length > 0) {
       await overdueTimers(firstDeadline(calls, until));
-      calls = this.#worthwhile(calls);
+      calls = worthwhile(calls);
       // Every caller has been answered: what is taken now would be lost.
       if (calls.length === 0) return;
-      const outcome = await this.#attempt(calls, until);
-      if ("unread" in outcome) return this.#apart(calls, outcome.unread, until);
+      const outcome = await attempt(calls, until);
+      if ("unread" in outcome) return apart(calls, outcome.unread, until);
       if ("refused" in outcome) {
         await pauseAfter(++refusals, outcome.refused, calls, until);
       } else {
@@ -144,7 +125,7 @@ class Swaps<Version> {
   }
 
   /** After a read that failed, perhaps for the keys of some of these calls: those on the same keys have their own attempts. */
-  async #apart(calls: readonly Waiting[], failure: unknown, until: Until): Promise<void> {
+  async function apart(calls: readonly Waiting[], failure: unknown, until: Until): Promise<void> {
     const alike = new Map<string, Waiting[]>();
     for (const call of calls) {
       const ids = call.ids.join("\0");
@@ -155,7 +136,7 @@ class Swaps<Version> {
     if (alike.size === 1) throw failure;
     for (const some of alike.values()) {
       try {
-        await this.#attempts(some, until);
+        await attempts(some, until);
       } catch (error) {
         if (isLate(error, until)) throw error;
         for (const { reject } of some) reject(error);
@@ -164,15 +145,15 @@ class Swaps<Version> {
   }
 
   /** Rejects if a write failed, which may have been carried out. */
-  async #attempt(calls: readonly Waiting[], until: Until): Promise<Outcome> {
-    const attempt = new Attempt(this.#database, calls, until, this.#trips);
+  async function attempt(calls: readonly Waiting[], until: Until): Promise<Outcome> {
+    const attempt = new Attempt(database, calls, until, trips);
     try {
       const ends = await attempt.decide();
       const refused = await attempt.write();
       return refused === undefined ? { ends } : { refused };
     } catch (thrown) {
       const error = readable(thrown);
-      const busy = this.#database.busy?.(error);
+      const busy = database.busy?.(error);
       if (busy === undefined && attempt.isSent) throw error;
       if (busy === undefined) return { unread: error };
       return {
@@ -180,6 +161,14 @@ class Swaps<Version> {
       };
     }
   }
+
+  return (targets, now, deadline, body) =>
+    new Promise((resolve, reject) => {
+      const due = deadline ?? { at: Infinity };
+      due.why = NOT_SENT;
+      const since = performance.now();
+      batches.add({ targets, ids: idsOf(targets), body, now, deadline: due, since, resolve, reject });
+    });
 }
 
 /**
