@@ -80,6 +80,29 @@ impl Policy {
         })
     }
 
+    /// The config of this policy, defaults included; an unbounded `max_reserved` and a derived `start` are `None`. To change a
+    /// number, change it in the config:
+    ///
+    /// ```
+    /// use tidegate_core::{Config, Kind, Policy};
+    /// let policy = Policy::new(&Config { rate: 10.0, period: 1000.0, ..Config::new(Kind::TokenBucket) })?;
+    /// let half = Policy::new(&Config { rate: policy.rate() / 2.0, ..policy.config() })?;
+    /// assert_eq!((half.rate(), half.capacity()), (5.0, 10.0));
+    /// # Ok::<(), tidegate_core::InputError>(())
+    /// ```
+    #[must_use]
+    pub fn config(&self) -> Config {
+        Config {
+            kind: self.kind,
+            rate: self.rate,
+            period: self.period,
+            capacity: Some(self.capacity),
+            max_reserved: Some(self.max_reserved).filter(|most| most.is_finite()),
+            start: self.start,
+            shards: Some(f64::from(self.shards)),
+        }
+    }
+
     /// How tokens come back.
     #[must_use]
     pub fn kind(&self) -> Kind {
@@ -182,6 +205,7 @@ mod tests {
         let own = Policy::new(&own).unwrap();
         assert_eq!((own.capacity(), own.max_reserved()), (20.0, 5.0));
         assert_eq!((own.start(), own.shards(), own.start_is_derived()), (Some(250.0), 4, false));
+        assert_eq!([usual, own].map(|policy| Policy::new(&policy.config())), [Ok(usual), Ok(own)]);
         let bucket = Policy::new(&Config { kind: Kind::TokenBucket, ..config }).unwrap();
         assert!(!bucket.start_is_derived());
     }

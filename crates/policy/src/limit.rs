@@ -28,12 +28,12 @@ struct Config {
     kind: &'static str,
     rate: f64,
     period: f64,
-    capacity: f64,
+    capacity: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_reserved: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     start: Option<Start>,
-    shards: f64,
+    shards: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -44,14 +44,7 @@ enum Start {
 }
 
 fn config<S: Serializer>(policy: &Policy, serializer: S) -> Result<S::Ok, S::Error> {
-    let config = Config {
-        kind: policy.kind().as_str(),
-        rate: policy.rate(),
-        period: policy.period(),
-        capacity: policy.capacity(),
-        max_reserved: Some(policy.max_reserved()).filter(|most| most.is_finite()),
-        start: policy.start().map(|ms| if ms == FIRST_REQUEST { Start::Text(FIRST) } else { Start::Ms(ms) }),
-        shards: f64::from(policy.shards()),
-    };
-    config.serialize(serializer)
+    let tidegate_core::Config { kind, rate, period, capacity, max_reserved, start, shards } = policy.config();
+    let start = start.map(|ms| if ms == FIRST_REQUEST { Start::Text(FIRST) } else { Start::Ms(ms) });
+    Config { kind: kind.as_str(), rate, period, capacity, max_reserved, start, shards }.serialize(serializer)
 }

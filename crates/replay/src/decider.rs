@@ -2,8 +2,8 @@
 
 use crate::fields::Record;
 use crate::heavy::Heavy;
-use crate::subject::{Subject, config_of};
-use tidegate_core::{Config, Decision, Policy};
+use crate::subject::Subject;
+use tidegate_core::{Decision, Policy};
 use tidegate_table::{Call, Limit, Member, Op, Table};
 
 /// One limit of a table, and where a record has its count and key.
@@ -135,7 +135,7 @@ impl Debts {
         let table = tables.table(subjects.len());
         let meter = |subject: &Subject| {
             // A capacity of 0 is legal in every policy.
-            let empty = Policy::new(&Config { capacity: Some(0.0), ..config_of(&subject.policy) });
+            let empty = subject.with(subject.policy.rate(), 0.0);
             Meter::new(&table, subject, empty.unwrap_or(subject.policy))
         };
         let meters = subjects.iter().map(meter).collect();

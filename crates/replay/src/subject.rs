@@ -5,7 +5,7 @@ use crate::fields::Slots;
 use crate::inline;
 use crate::options::Options;
 use crate::scope::{Cost, Scope};
-use tidegate_core::{Config, InputError, Kind, Policy};
+use tidegate_core::{Config, Kind, Policy};
 use tidegate_policy::{Descriptor, Document, Rule, Source};
 
 /// The key of limits that are given without one.
@@ -27,21 +27,9 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The same limit with other numbers, of one shard.
+    /// The limit's policy with another rate and capacity; `None` if one is out of its range.
     pub(crate) fn with(&self, rate: f64, capacity: f64) -> Option<Policy> {
-        Policy::new(&Config { rate, capacity: Some(capacity), ..config_of(&self.policy) }).ok()
-    }
-}
-
-/// The numbers of a policy, as one bucket.
-pub(crate) fn config_of(policy: &Policy) -> Config {
-    Config {
-        rate: policy.rate(),
-        period: policy.period(),
-        capacity: Some(policy.capacity()),
-        max_reserved: Some(policy.max_reserved()).filter(|most| most.is_finite()),
-        start: policy.start(),
-        ..Config::new(policy.kind())
+        Policy::new(&Config { rate, capacity: Some(capacity), ..self.policy.config() }).ok()
     }
 }
 
@@ -51,18 +39,16 @@ pub(crate) fn subjects(options: &Options, slots: &mut Slots) -> Result<(Vec<Subj
     let (mut subjects, mut notes) = (Vec::new(), Vec::new());
     if let Some(text) = &options.policy {
         let document = Document::parse(text).map_err(|problems| Error(problems.to_string()))?;
-        for rule in &document.rules {
-            subjects.push(of_rule(subjects.len(), rule, false, options, column, slots, &mut notes)?);
-        }
-        if let Some(rule) = &document.fallback {
-            subjects.push(of_rule(subjects.len(), rule, true, options, column, slots, &mut notes)?);
+        for (number, rule) in document.limits().enumerate() {
+            let fallback = number == document.rules.len();
+            subjects.push(of_rule(number, rule, fallback, options, column, slots, &mut notes));
         }
     }
     let cost = column.map_or(Cost::Fixed(1.0), Cost::Column);
     let given = options.limits.iter().enumerate().map(|(i, text)| inline::limit(text, i));
     for limit in given.chain(options.proposes().then(|| suggested(options))) {
         let (name, config) = limit?;
-        let policy = Policy::new(&config).map_err(|error| illegal(&name, &error))?;
+        let policy = Policy::new(&config).map_err(|error| Error(format!("limit {name:?}: {error}")))?;
         let names = options.key.clone().unwrap_or_else(|| vec![ADDRESS.to_owned()]);
         let key = slots.key(names.into_iter().map(|name| vec![name]).collect(), false);
         let fields = slots.key_names(key);
@@ -88,11 +74,6 @@ fn suggested(options: &Options) -> Result<(String, Config), Error> {
     Ok(("suggested".to_owned(), Config { rate: 1.0, period, ..Config::new(Kind::TokenBucket) }))
 }
 
-/// A number of a limit is out of its range.
-fn illegal(limit: &str, error: &InputError) -> Error {
-    Error(format!("limit {limit:?}: {error}"))
-}
-
 fn of_rule(
     number: usize,
     rule: &Rule,
@@ -101,7 +82,7 @@ fn of_rule(
     column: Option<usize>,
     slots: &mut Slots,
     notes: &mut Vec<String>,
-) -> Result<Subject, Error> {
+) -> Subject {
     if rule.tiers.is_some() {
         notes.push(format!("{}: its tiers are ignored; every request has the rule's own limit", rule.name));
     }
@@ -128,15 +109,16 @@ fn of_rule(
     };
     let is_own = options.key.is_none();
     let key = slots.key(key, is_own);
-    Ok(Subject {
+    Subject {
         number,
         name: rule.name.clone(),
         fields: slots.key_names(key),
         rule: is_own,
-        policy: Policy::new(&config_of(&rule.limit.policy)).map_err(|error| illegal(&rule.name, &error))?,
+        // In a table, shards have no effect.
+        policy: rule.limit.policy,
         reserve: rule.reserve,
         scope: Scope { key, matches, fallback, shadow: rule.enforcement.shadow, cost },
-    })
+    }
 }
 
 /// Field names that logs use for a place in a request.
