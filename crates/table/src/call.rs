@@ -214,10 +214,7 @@ pub fn plan_all<S: States>(states: &S, members: &[Member], now: f64) -> Result<(
         // A later change of the same state is written later, and includes the earlier one.
         changes.extend(change);
     }
-    let mut ok = true;
-    for decision in &decisions {
-        ok &= decision.ok;
-    }
+    let ok = decisions.iter().all(|decision| decision.ok);
     if !ok {
         changes.clear();
     }

@@ -49,9 +49,7 @@ impl Table {
         }
         let mut fresh_from: f64 = 0.0;
         for segment in &self.segments {
-            if segment.fresh_from() > fresh_from {
-                fresh_from = segment.fresh_from();
-            }
+            fresh_from = fresh_from.max(segment.fresh_from);
         }
         words.push(fresh_from.to_le_bytes());
         for segment in &self.segments {
@@ -95,7 +93,7 @@ impl Table {
             fresh_from = fresh_from.max(latest);
         }
         for segment in &mut table.segments {
-            segment.set_fresh_from(fresh_from);
+            segment.fresh_from = fresh_from;
         }
         Ok(table)
     }

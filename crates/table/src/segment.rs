@@ -10,12 +10,6 @@ use crate::packed::Entry;
 use alloc::vec::Vec;
 use tidegate_core::{Bucket, Decision};
 
-/// The place of a digest, or the place at which to insert it.
-enum Place {
-    Found(usize),
-    Vacant(usize),
-}
-
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Segment {
     places: Vec<Entry>,
@@ -25,7 +19,7 @@ pub(crate) struct Segment {
     /// The place at which the next search for a state to drop begins.
     cursor: usize,
     /// The latest instant of the dropped states, ms: see [`Bucket::absent`](tidegate_core::Bucket::absent).
-    fresh_from: f64,
+    pub(crate) fresh_from: f64,
 }
 
 /// States examined for the fullest when there is no room.
@@ -43,31 +37,22 @@ impl Segment {
         (((high >> 32) * u64::from(self.span)) >> 32) as usize
     }
 
+    /// The place of a digest; as an error, the place at which to insert it.
     #[inline]
-    fn find(&self, digest: Digest) -> Place {
+    fn find(&self, digest: Digest) -> Result<usize, usize> {
         let home = self.home(digest.high);
         for (offset, entry) in self.places.get(home..).unwrap_or_default().iter().enumerate() {
             if entry.high() < digest.high && !entry.is_vacant() {
                 continue;
             }
             if entry.is_vacant() || entry.high() > digest.high {
-                return Place::Vacant(home + offset);
+                return Err(home + offset);
             }
             if entry.digest() == digest {
-                return Place::Found(home + offset);
+                return Ok(home + offset);
             }
         }
-        Place::Vacant(self.places.len())
-    }
-
-    #[inline]
-    pub(crate) fn fresh_from(&self) -> f64 {
-        self.fresh_from
-    }
-
-    /// Sets `fresh_from`, for states that were dropped elsewhere.
-    pub(crate) fn set_fresh_from(&mut self, at: f64) {
-        self.fresh_from = at;
+        Err(self.places.len())
     }
 
     /// Records the instant of a dropped state.
@@ -77,10 +62,7 @@ impl Segment {
 
     #[inline]
     pub(crate) fn read(&self, digest: Digest) -> Stored {
-        let found = match self.find(digest) {
-            Place::Found(place) => self.get(place),
-            Place::Vacant(_) => None,
-        };
+        let found = self.find(digest).ok().and_then(|place| self.places.get(place));
         found.map_or(Stored::Absent { fresh_from: self.fresh_from }, |entry| Stored::Present(entry.state()))
     }
 
@@ -105,26 +87,22 @@ impl Segment {
     /// Changes a state. Returns the entry to insert, if the digest has none to change.
     pub(crate) fn write(&mut self, change: &Change) -> Option<Entry> {
         let Change { digest, state, full_at } = *change;
-        match self.entry(digest) {
-            Some(entry) => entry.set(state, full_at),
-            None => return Some(Entry::new(digest, state, full_at)),
-        }
+        let Some(entry) = self.entry(digest) else { return Some(Entry::new(digest, state, full_at)) };
+        entry.set(state, full_at);
         None
     }
 
     /// Removes the state of this digest. Returns whether there was one.
     pub(crate) fn reset(&mut self, digest: Digest) -> bool {
-        let Place::Found(place) = self.find(digest) else { return false };
+        let Ok(place) = self.find(digest) else { return false };
         self.remove(place);
         true
     }
 
     #[inline]
     fn entry(&mut self, digest: Digest) -> Option<&mut Entry> {
-        match self.find(digest) {
-            Place::Found(place) => self.places.get_mut(place),
-            Place::Vacant(_) => None,
-        }
+        let place = self.find(digest).ok()?;
+        self.places.get_mut(place)
     }
 
     #[inline]
@@ -164,7 +142,7 @@ impl Segment {
 
     /// Writes the entry at its place, and shifts those from there to the next gap; false if there is no gap.
     fn put(&mut self, entry: Entry) -> bool {
-        let (Place::Found(place) | Place::Vacant(place)) = self.find(entry.digest());
+        let (Ok(place) | Err(place)) = self.find(entry.digest());
         let Some(tail) = self.places.get_mut(place..) else { return false };
         let Some(gap) = tail.iter().position(Entry::is_vacant) else { return false };
         tail.copy_within(0..gap, 1);

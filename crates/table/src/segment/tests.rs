@@ -1,6 +1,6 @@
 //! A segment compared with a map, and its invariants.
 
-use super::{Place, Segment};
+use super::Segment;
 use crate::call::Change;
 use crate::limit::Digest;
 use crate::packed::Entry;
@@ -91,7 +91,7 @@ proptest! {
             segment.check();
             prop_assert_eq!(segment.entries().count(), model.len());
             for ((low, high), expected) in &model {
-                let Place::Found(place) = segment.find(Digest { low: *low, high: *high }) else {
+                let Ok(place) = segment.find(Digest { low: *low, high: *high }) else {
                     return Err(TestCaseError::fail(format!("{low:x} {high:x} is lost")));
                 };
                 prop_assert_eq!(segment.get(place).unwrap().to_words(), expected.to_words());
@@ -113,8 +113,7 @@ fn the_fullest_is_that_of_the_sample_however_many_states_there_are() {
         segment.insert(entry, 0.0);
     }
     assert_eq!(segment.drop_fullest(0.0), Some(false));
-    let gone: Vec<u64> =
-        (0..1000).filter(|&i| matches!(segment.find(Digest { low: i, high: i << 54 }), Place::Vacant(_))).collect();
+    let gone: Vec<u64> = (0..1000).filter(|&i| segment.find(Digest { low: i, high: i << 54 }).is_err()).collect();
     assert_eq!(gone, [100]);
 }
 
@@ -131,15 +130,15 @@ fn an_instant_of_a_broken_clock_is_not_recorded_and_a_recorded_one_is_replaced()
     let mut segment = Segment::default();
     let mut after = |at| {
         segment.dropped(at, NOW);
-        segment.fresh_from()
+        segment.fresh_from
     };
     assert_eq!(after(NOW - 10.0), NOW - 10.0);
     assert_eq!(after(NOW - 20.0), NOW - 10.0);
     assert_eq!(after(NOW + MAX_SKEW_MS + 1.0), NOW - 10.0);
     assert_eq!(after(NOW + MAX_SKEW_MS), NOW + MAX_SKEW_MS);
-    segment.set_fresh_from(NOW + MAX_SKEW_MS + 1.0);
+    segment.fresh_from = NOW + MAX_SKEW_MS + 1.0;
     segment.dropped(NOW - 5.0, NOW);
-    assert_eq!(segment.fresh_from(), NOW - 5.0);
+    assert_eq!(segment.fresh_from, NOW - 5.0);
 }
 
 #[test]
