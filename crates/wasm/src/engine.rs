@@ -5,12 +5,8 @@ use atomic_refcell::AtomicRefCell;
 use slab::Slab;
 use tidegate_core::MAX_KEY_BYTES;
 use tidegate_table::{Digest, Limit, Member, Table};
-use tidegate_wire::{BROKEN, NUMBERS, policy};
+use tidegate_wire::{BROKEN, NO_KEY, NUMBERS, SHORT_KEY_BYTES, policy};
 use wasm_bindgen::prelude::wasm_bindgen;
-
-/// Keys of at most this many bytes are written by the host in words of 4 bytes.
-pub const SHORT_KEY_BYTES: usize = 24;
-pub use tidegate_wire::{NO_KEY, NONE as NO_TABLE, SAME_KEY};
 
 /// Where the host writes a key: it may write whole words of 4 bytes, so a little past the longest key.
 const KEY_ROOM: usize = MAX_KEY_BYTES + 8;
@@ -64,10 +60,10 @@ pub(crate) fn key_of(key: &KeyBytes, length: u32) -> Option<&[u8]> {
 /// a hash that reads 8 bytes at a time would wait until they have left the processor's store buffer.
 #[inline]
 pub(crate) fn with_key<R>(key: &KeyBytes, length: u32, read: impl FnOnce(Option<&[u8]>) -> R) -> R {
-    if length as usize > SHORT_KEY_BYTES {
+    if length > SHORT_KEY_BYTES {
         return read(key_of(key, length));
     }
-    let mut copy = [0; SHORT_KEY_BYTES];
+    let mut copy = [0; SHORT_KEY_BYTES as usize];
     let (words, _) = key.0.as_chunks::<8>();
     for (place, word) in copy.as_chunks_mut::<8>().0.iter_mut().zip(words) {
         let [a, b, c, d, e, f, g, h] = *word;
@@ -91,7 +87,7 @@ pub fn numbers_at() -> usize {
     with(|engine| engine.numbers.as_mut_ptr() as usize)
 }
 
-/// Creates a limit for a table ([`NO_TABLE`]: for none). Its name is the first `length` bytes at [`key_at`], its policy
+/// Creates a limit for a table ([`NONE`](tidegate_wire::NONE): for none). Its name is the first `length` bytes at [`key_at`], its policy
 /// is at [`numbers_at`]: see [`policy`]. Returns the limit's number, or a negative status word.
 #[wasm_bindgen]
 pub fn limit_new(table: u32, length: u32, kind: u32) -> i32 {

@@ -18,7 +18,7 @@ mod pure;
 mod several;
 mod tables;
 
-pub use engine::{NO_KEY, NO_TABLE, SAME_KEY, SHORT_KEY_BYTES, key_at, limit_drop, limit_new, numbers_at};
+pub use engine::{key_at, limit_drop, limit_new, numbers_at};
 pub use lease::lease_spend;
 pub use pure::{evaluate, start};
 pub use several::{all_clear, all_commit, all_stage, pool_at, pool_decide};

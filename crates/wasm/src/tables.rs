@@ -1,8 +1,8 @@
 //! Calls on a table.
 
-use crate::engine::{SAME_KEY, key_of, with, with_key};
+use crate::engine::{key_of, with, with_key};
 use tidegate_table::Table;
-use tidegate_wire::{BROKEN, call, write_decision};
+use tidegate_wire::{BROKEN, SAME_KEY, call, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Creates a table of at most `max_keys` states and returns its number. The secret of its hash is the 16 bytes at
@@ -78,8 +78,7 @@ pub fn table_drop(table: u32) {
 }
 
 /// Decides one call on one limit and key, which is the first `length` bytes at [`key_at`](crate::key_at);
-/// [`NO_KEY`](crate::NO_KEY) for none, [`SAME_KEY`](crate::SAME_KEY) for the limit and key of the last call. Returns the
-/// status word.
+/// [`NO_KEY`](tidegate_wire::NO_KEY) for none, [`SAME_KEY`] for the limit and key of the last call. Returns the status word.
 #[wasm_bindgen]
 #[must_use]
 pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: u32) -> u32 {

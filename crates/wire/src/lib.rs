@@ -39,6 +39,8 @@ pub const RESET: u32 = 1 << 5;
 pub const NO_KEY: u32 = u32::MAX;
 /// In place of a length, in the WebAssembly engine only: the limit and key of the last call.
 pub const SAME_KEY: u32 = u32::MAX - 1;
+/// Keys of at most this many bytes are written to the WebAssembly engine in words of 4 bytes.
+pub const SHORT_KEY_BYTES: u32 = 24;
 /// Number that stands for no table and no limit.
 pub const NONE: u32 = u32::MAX;
 

@@ -1,7 +1,7 @@
 //! The numbers that the bindings pass are a protocol: the engines of two versions in one page share it.
 
 use tidegate_core::{Config, Field, InputError, Kind, Policy, Reason, State};
-use tidegate_table::{Call, Limit, Op, Table};
+use tidegate_table::{Limit, Op, Table};
 use tidegate_wire::{self as wire, NUMBERS};
 
 #[test]
@@ -77,10 +77,4 @@ fn a_number_of_a_policy_that_is_nan_is_absent() {
     let bucket = Config { rate: 5.0, period: 1000.0, max_reserved: Some(2.0), ..Config::new(Kind::TokenBucket) };
     let given = [5.0, 1000.0, f64::NAN, 2.0, f64::NAN, f64::NAN, 0.0, 0.0];
     assert_eq!(wire::policy(0, &given), Policy::new(&bucket).map_err(wire::refuse));
-}
-
-#[test]
-fn a_call_at_an_instant_takes_one_token() {
-    let call = Call::at(9.0);
-    assert_eq!((call.op, call.now, call.count, call.reserve), (Op::Take, 9.0, 1.0, false));
 }

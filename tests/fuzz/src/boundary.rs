@@ -3,8 +3,8 @@ use std::sync::{Mutex, PoisonError};
 use tidegate_core::{Kind, MAX_KEY_BYTES, MAX_NOW_MS, check_now};
 use tidegate_oracle::key::bytes;
 use tidegate_table::{Call, Limit, Table};
-use tidegate_wasm::{self as engine, NO_KEY};
-use tidegate_wire::{self as wire, BROKEN, INPUT_ERROR, OK};
+use tidegate_wasm as engine;
+use tidegate_wire::{self as wire, BROKEN, INPUT_ERROR, NO_KEY, OK};
 
 /// The operation that takes nothing.
 const CHECK: u32 = 1;
