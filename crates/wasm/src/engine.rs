@@ -92,14 +92,12 @@ pub fn numbers_at() -> usize {
 #[wasm_bindgen]
 pub fn limit_new(table: u32, length: u32, kind: u32) -> i32 {
     with(|engine| {
-        let policy = match policy(kind, &engine.numbers) {
-            Ok(policy) => policy,
-            Err(status) => return -(status as i32),
-        };
-        let Some(name) = key_of(&engine.key, length) else { return -(BROKEN as i32) };
-        let secret = engine.tables.get(table as usize).map_or([0; 2], Table::secret);
-        let limit = Limit::new(secret, name, policy);
-        engine.limits.insert(limit) as i32
+        let made = policy(kind, &engine.numbers).and_then(|policy| {
+            let name = key_of(&engine.key, length).ok_or(BROKEN)?;
+            let secret = engine.tables.get(table as usize).map_or([0; 2], Table::secret);
+            Ok(engine.limits.insert(Limit::new(secret, name, policy)))
+        });
+        made.map_or_else(|status| -(status as i32), |limit| limit as i32)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Calls on a table.
 
-use crate::engine::{key_of, with, with_key};
+use crate::engine::{key_of, status, with, with_key};
 use tidegate_table::Table;
 use tidegate_wire::{BROKEN, SAME_KEY, call, write_decision};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -43,12 +43,12 @@ pub fn restore(max_keys: u32) -> i32 {
 #[wasm_bindgen]
 #[must_use]
 pub fn dump(table: u32) -> u32 {
-    with(|engine| {
-        let Some(table) = engine.tables.get(table as usize).filter(|table| has_room(table)) else { return BROKEN };
+    status(|engine| {
+        let table = engine.tables.get(table as usize).filter(|table| has_room(table)).ok_or(BROKEN)?;
         engine.bytes = table.dump();
         engine.numbers[0] = engine.bytes.as_ptr() as usize as f64;
         engine.numbers[1] = engine.bytes.len() as f64;
-        0
+        Ok(0)
     })
 }
 
@@ -82,34 +82,27 @@ pub fn table_drop(table: u32) {
 #[wasm_bindgen]
 #[must_use]
 pub fn decide(table: u32, limit: u32, length: u32, now: f64, count: f64, flags: u32) -> u32 {
-    with(|engine| {
-        let call = match call(now, count, flags) {
-            Ok(call) => call,
-            Err(status) => return status,
-        };
-        let (Some(table), Some(limit)) = (engine.tables.get_mut(table as usize), engine.limits.get(limit as usize))
-        else {
-            return BROKEN;
-        };
+    status(|engine| {
+        let call = call(now, count, flags)?;
+        let table = engine.tables.get_mut(table as usize).ok_or(BROKEN)?;
+        let limit = engine.limits.get(limit as usize).ok_or(BROKEN)?;
         if length != SAME_KEY {
             engine.last = (length, with_key(&engine.key, length, |key| limit.digest(key)));
         }
         let (length, digest) = engine.last;
         let decision = table.decide_digest(limit, key_of(&engine.key, length), digest, call);
-        write_decision(&decision, &mut engine.numbers)
+        Ok(write_decision(&decision, &mut engine.numbers))
     })
 }
 
 /// Removes the key's state: the key is full again.
 #[wasm_bindgen]
 pub fn reset(table: u32, limit: u32, length: u32) -> u32 {
-    with(|engine| {
-        let (Some(table), Some(limit)) = (engine.tables.get_mut(table as usize), engine.limits.get(limit as usize))
-        else {
-            return BROKEN;
-        };
+    status(|engine| {
+        let table = engine.tables.get_mut(table as usize).ok_or(BROKEN)?;
+        let limit = engine.limits.get(limit as usize).ok_or(BROKEN)?;
         table.reset(limit, key_of(&engine.key, length));
-        0
+        Ok(0)
     })
 }
 
@@ -117,13 +110,13 @@ pub fn reset(table: u32, limit: u32, length: u32) -> u32 {
 #[wasm_bindgen]
 #[must_use]
 pub fn stats(table: u32) -> u32 {
-    with(|engine| {
-        let Some(stats) = engine.tables.get(table as usize).map(Table::stats) else { return BROKEN };
+    status(|engine| {
+        let stats = engine.tables.get(table as usize).map(Table::stats).ok_or(BROKEN)?;
         engine.numbers[0] = stats.keys as f64;
         engine.numbers[1] = stats.max_keys as f64;
         engine.numbers[2] = stats.evicted as f64;
         engine.numbers[3] = stats.expired as f64;
         engine.numbers[4] = stats.bytes as f64;
-        0
+        Ok(0)
     })
 }
