@@ -1,6 +1,6 @@
 //! Functions on doubles that `core` lacks: floor, ceiling, and JavaScript's number format.
 
-use core::fmt;
+use core::fmt::{self, Write as _};
 
 /// 2^52: every double from here up is an integer.
 #[cfg(not(all(feature = "std", target_family = "wasm")))]
@@ -77,8 +77,6 @@ impl fmt::Write for WithPlus<'_, '_> {
         }
     }
 }
-
-use fmt::Write as _;
 
 #[cfg(test)]
 mod tests {
