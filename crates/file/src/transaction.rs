@@ -83,19 +83,15 @@ impl Writing<'_> {
         let Change { digest, state, full_at } = *change;
         State::new(state.value(), state.ts()).map_err(Fault::State)?;
         let key = digest.to_bytes();
-        self.put(&key, &row::write(&key, state, full_at), now)
+        if self.rows.get(&self.txn, &key)?.is_none() {
+            self.make_room(&key, now)?;
+        }
+        Ok(self.rows.put(&mut self.txn, &key, &row::write(&key, state, full_at))?)
     }
 
     pub(crate) fn remove(&mut self, digest: Digest) -> Result<(), Fault> {
         self.rows.delete(&mut self.txn, &digest.to_bytes())?;
         Ok(())
-    }
-
-    fn put(&mut self, key: &Key, row: &[u8], now: f64) -> Result<(), Fault> {
-        if self.rows.get(&self.txn, key)?.is_none() {
-            self.make_room(key, now)?;
-        }
-        Ok(self.rows.put(&mut self.txn, key, row)?)
     }
 
     /// Drops full states among those that follow a new state in the order of the keys; without room as many as there are too
