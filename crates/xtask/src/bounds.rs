@@ -36,17 +36,3 @@ fn source() -> Result<String> {
 pub(crate) fn write(folder: &Path) -> Result<()> {
     files::write(&folder.join("bounds.ts"), source()?.as_bytes())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_field_has_its_row_and_its_sentence() -> Result<()> {
-        let text = source()?;
-        for bound in Field::ALL.iter().map(|field| field.bound()) {
-            assert!(text.contains(&format!("  {}: {:?},\n", bound.name, bound.expects)));
-        }
-        Ok(())
-    }
-}
