@@ -145,6 +145,8 @@ export const STORES = [
   transactional("queue.run(idsOf(targets), decided, deadline)", "turns.run(idsOf(targets), decided)"),
   transactional("queueOf(within)", "new KeyedQueue()"),
   transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),
+  transactional("within === undefined && isConflict(error)", "isConflict(error)"),
+  transactional("within === undefined && isConflict(error)", "false"),
 
   sharded('if (step.status === "rejected") continue;', 'if (step.status === "rejected") throw step.reason;'),
   sharded("b.value - a.value", "a.value - b.value"),

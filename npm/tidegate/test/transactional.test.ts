@@ -95,6 +95,48 @@ test("a failing transaction is a StoreError with its cause", async () => {
   expect(d.cause).toMatchObject({ message: 'rows: take of "one:k" failed: deadlock', cause });
 });
 
+test.each<[string, object]>([
+  ["PostgreSQL: a serialization failure", { code: "40001" }],
+  ["PostgreSQL: a deadlock, in Drizzle's error", { cause: { code: "40P01" } }],
+  ["PostgreSQL: lock_timeout, in Sequelize's error", { parent: { code: "55P03" } }],
+  ["MySQL: a deadlock", { code: "ER_LOCK_DEADLOCK", errno: 1213 }],
+  ["MySQL: a lock wait, in TypeORM's error", { driverError: { code: "ER_LOCK_WAIT_TIMEOUT", errno: 1205 } }],
+  ["MariaDB: a row that has changed", { code: "ER_CHECKREAD", errno: 1020 }],
+  ["Prisma: a conflict", { code: "P2034" }],
+  ["Prisma: a conflict of a raw query", { code: "P2010", meta: { code: "40001" } }],
+  [
+    "Prisma: a conflict of a raw query of an adapter",
+    { code: "P2010", meta: { driverAdapterError: { cause: { originalCode: "40001" } } } },
+  ],
+])("%s fails its key alone: calls on others go on", async (_, fields) => {
+  const cause = Object.assign(new Error("undone"), fields);
+  const { tx } = slow();
+  const lines: string[] = [];
+  const store = transactional({
+    name: "tx",
+    transaction: (body) =>
+      body({ ...tx, get: (id) => (id === "one:hot" ? Promise.reject(cause) : tx.get(id, (rows) => rows[0] ?? null)) }),
+  });
+  const log = { error: (line: string) => lines.push(line), info: (line: string) => lines.push(line) };
+  const limits = defineLimits({ one: bucket }, { store, log });
+  for (let i = 0; i < 10; i++) {
+    const hot = await limits.limit("one", { key: "hot" });
+    const reason = 'tx: take of "one:hot" failed: undone; after a conflict `transaction` may run its argument again';
+    expect(hot).toMatchObject({ ok: false, degraded: true, cause: { scope: "key", message: reason } });
+    expect((hot.cause as Error & { cause: Error }).cause.cause).toBe(cause);
+  }
+  expect(await limits.limit("one", { key: "calm" })).toMatchObject({ ok: true, remaining: 9 });
+  expect(lines).toEqual([expect.stringContaining("calls on this key are denied")]);
+});
+
+test("an error that is no conflict counts as the database's, and so does one whose causes are a circle", async () => {
+  const circle: Error & { code?: string } = Object.assign(new Error("gone"), { code: "08006" });
+  circle.cause = circle;
+  const store = transactional({ name: "tx", transaction: () => Promise.reject(circle) });
+  const { cause } = await defineLimits({ one: bucket }, { store, log: false }).limit("one", { key: "k" });
+  expect(cause).toMatchObject({ scope: "store", cause: circle, message: 'tx: take of "one:k" failed: gone' });
+});
+
 test.each<[string, (body: (states: Transaction) => Promise<unknown>, states: Transaction) => unknown]>([
   ["does not return its result", async (body, states) => void (await body(states))],
   ["neither awaits nor returns it", (body, states) => void body(states)],
@@ -211,11 +253,14 @@ test("stores and limiters within one handle take turns; limitAll in any order ta
 });
 
 test("within a handle a call has no deadline, and an error rejects", async () => {
-  const store = transactional({ name: "tx", transaction: () => Promise.reject(new Error("gone")), within: {} });
+  // A conflict, which the host finds in `cause` to run its transaction again.
+  const cause = Object.assign(new Error("gone"), { code: "40001" });
+  const store = transactional({ name: "tx", transaction: () => Promise.reject(cause), within: {} });
   expect(store.inTransaction).toBe(true);
   await expect(defineLimits({ one: bucket }, { store }).limit("one")).rejects.toMatchObject({
     code: "TIDEGATE_STORE",
     message: 'tx: take of "one" failed: gone',
+    cause,
   });
   expect(transactional({ name: "tx", transaction: () => Promise.reject(new Error()) }).inTransaction).toBeUndefined();
 });

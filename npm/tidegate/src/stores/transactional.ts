@@ -4,7 +4,8 @@ import { numberError } from "../limit/config.ts";
 import { ANY, check, checkTable, functionThat, textThat } from "../limit/checks.ts";
 import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
-import { idsOf } from "./failure.ts";
+import { messageOf } from "../limit/errors.ts";
+import { idsOf, KeyError } from "./failure.ts";
 import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";
 import { KeyedQueue, queueOf } from "./keyed-queue.ts";
 
@@ -74,14 +75,55 @@ export function transactional(options: TransactionalOptions): AsyncStore {
       return answer;
     };
     const decided = async () => {
-      const returned = await transaction(step);
-      // Without its `return` every decision would be `undefined`.
-      if (answer === undefined || returned !== (await answer)) throw new TypeError(UNRETURNED);
-      return returned;
+      try {
+        const returned = await transaction(step);
+        // Without its `return` every decision would be `undefined`.
+        if (answer === undefined || returned !== (await answer)) throw new TypeError(UNRETURNED);
+        return returned;
+      } catch (error) {
+        // Within a host's transaction nothing is decided without the database.
+        throw within === undefined && isConflict(error) ? new Conflict(error) : error;
+      }
     };
     return queue.run(idsOf(targets), decided, deadline);
   };
   return { ...storeOf(name, run), ...(within === undefined ? {} : { inTransaction: true }) };
+}
+
+/**
+ * Codes of PostgreSQL, MySQL and Prisma after a conflict: a serialization failure, a deadlock, a lock wait, a row that has
+ * changed. The database works, and has rolled the transaction back.
+ */
+const CONFLICTS: readonly unknown[] = ["40001", "40P01", "55P03", 1205, 1213, 1020, "P2034"];
+/** Most errors around the driver's own. */
+const MOST_WRAPPERS = 4;
+
+/** Whether this is a conflict, or an ORM's error around one. */
+function isConflict(error: unknown, depth = 0): boolean {
+  if (Object(error) !== error || depth > MOST_WRAPPERS) return false;
+  try {
+    // Sequelize has the driver's error in `parent`, TypeORM in `driverError`, Prisma in `meta`.
+    const { code, errno, originalCode, cause, parent, driverError, meta, driverAdapterError } = error as Wrapper;
+    if ([code, errno, originalCode].some((each) => CONFLICTS.includes(each))) return true;
+    return [cause, parent, driverError, meta, driverAdapterError].some((inner) => isConflict(inner, depth + 1));
+  } catch {
+    // A proxy that has been revoked, or a getter of the client's.
+    return false;
+  }
+}
+
+type Wrapper = Readonly<
+  Record<
+    "code" | "errno" | "originalCode" | "cause" | "parent" | "driverError" | "meta" | "driverAdapterError",
+    unknown
+  >
+>;
+
+/** A conflict that `transaction` gave up on. It concerns the call's keys: calls on others go on. */
+class Conflict extends KeyError {
+  constructor(override readonly cause: unknown) {
+    super(`${messageOf(cause)}; after a conflict \`transaction\` may run its argument again`, true);
+  }
 }
 
 /** A clock that is wrong is a failure of the store, not a mistake of the call. */
