@@ -1,5 +1,5 @@
 /** Mutants of the Redis script, and of what its clients answer, as in `list.mjs`. Their tests start Redis. */
-import { inFolder, inStore as of, server } from "./mutant.mjs";
+import { inFolder, inStore as of, server, unit } from "./mutant.mjs";
 
 const redis = inFolder("redis");
 const redisStore = (...tests) => of("redis.ts", ...server(...tests.map((test) => `redis/${test}`)));
@@ -28,6 +28,7 @@ export const REDIS = [
   )("if (decision.ok) this.#denials.forget(redisKey);\n    else", "if (!decision.ok)"),
   redisStore("cluster")(", call, at, start)", ", call, at, start, 0)"),
   redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),
+  of("redis/pipeline.ts", ...unit("redis-turns"))("    task(run);\n  }", "  }"),
   redis("pipeline.ts", "cluster")("entries.length > 1 && signals(message, OF_KEYS)", "false"),
   redis("pipeline.ts", "store", "faults")("/^(?:NOSCRIPT(?: |$)|", "/(?:NOSCRIPT|"),
   redis("pipeline.ts", "outages")("|PermissionDenied: ).*", " ).*"),

@@ -336,6 +336,15 @@ const host = globalThis as {
   process?: { nextTick?: (run: () => void) => void };
   setImmediate?: (run: () => void) => void;
 };
+const task = (run: () => void) => void setTimeout(run, 0);
 // Node.js, Bun and Deno run a tick when the promises are done, before any I/O; elsewhere a separate task is closest.
-const later: (run: () => void) => void =
-  host.process?.nextTick ?? host.setImmediate ?? ((run) => void setTimeout(run, 0));
+const soon: (run: () => void) => void = host.process?.nextTick ?? host.setImmediate ?? task;
+
+function later(run: () => void): void {
+  try {
+    soon(run);
+  } catch {
+    // Where `next start` runs the edge runtime, both of Node.js's functions are there, and throw.
+    task(run);
+  }
+}
