@@ -39,12 +39,22 @@ fn read(value: &JsValue, depth: usize) -> Tree {
     // Not by `instanceof`: parsers of TOML make objects without a prototype, and Jest requires JSON in another realm.
     let object: &Object = value.unchecked_ref();
     // Own fields only: fields of the prototype are not part of the document.
-    let entries = Object::entries(object).into_iter().filter_map(|entry| {
+    let own = Object::entries(object);
+    if own.length() == 0 && is_of_class(object) {
+        return Tree::Other("an object without fields of its own, such as a Map or a Date; pass a plain object".into());
+    }
+    let entries = own.into_iter().filter_map(|entry| {
         let pair = Array::from(&entry);
         let value = pair.get(1);
         (!value.is_undefined()).then(|| (pair.get(0).as_string().unwrap_or_default(), read(&value, depth + 1)))
     });
     Tree::Map(entries.collect())
+}
+
+/// Whether the object's prototype has one too. In every realm `Object.prototype` has none.
+fn is_of_class(object: &Object) -> bool {
+    let prototype = Object::get_prototype_of(object);
+    prototype.is_object() && Object::get_prototype_of(&prototype).is_object()
 }
 
 /// Repeats the field at the end of `path` (texts for fields, numbers for places in arrays).

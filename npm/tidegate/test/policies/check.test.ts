@@ -136,8 +136,28 @@ describe("documents with mistakes", () => {
     const circle: Record<string, unknown> = { rps: 1 };
     circle["burst"] = circle;
     expect(found(circle)).toEqual(["an object"]);
-    expect(checkPolicies({ rules: [{ ...PLANS.rules[0], match: new Map() }] })).toEqual([]);
     expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
+  test("an object of a class without fields of its own is a mistake: as an empty `match` the rule would match every request", () => {
+    const got = "an object without fields of its own, such as a Map or a Date; pass a plain object";
+    const foreign = there<object>("new Map([['header:x-plan', 'free']])");
+    for (const match of [
+      new Map([["header:x-plan", "free"]]),
+      new Set(),
+      new Date(0),
+      foreign,
+      new Headers({ a: "b" }),
+    ]) {
+      const found = checkPolicies({ rules: [{ ...PLANS.rules[0], match }] });
+      expect(found.map((problem) => [problem.path, problem.got])).toEqual([["rules[0].match", got]]);
+    }
+    for (const match of [{}, Object.create(null), there<object>("({})"), new Plan()]) {
+      expect(checkPolicies({ rules: [{ ...PLANS.rules[0], match }] })).toEqual([]);
+    }
+    expect(checkPolicies(new Map([["rules", []]])).map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^`document` must be an object with .*; got an object without fields of its own/),
+    ]);
   });
 
   test("a byte order mark, which editors on Windows write, is no mistake", () => {
@@ -152,6 +172,11 @@ describe("documents with mistakes", () => {
     expect(others).toEqual([]);
   });
 });
+
+/** An object of a class whose fields are a condition. */
+class Plan {
+  "header:x-plan" = "free";
+}
 
 describe("large documents", () => {
   const unknown = (fields: number) => Object.fromEntries(Array.from({ length: fields }, (_, i) => [`limt_${i}`, i]));
