@@ -94,6 +94,18 @@ test("of a message of megabytes, such as that of an ORM which has all values of 
   expect(logged).toMatch(/^Failed query: x{1900,2100}…$/);
 });
 
+test("a message of several lines, such as that of an ORM, is one line in a StoreError, without sequences that a terminal obeys", async () => {
+  const error = vi.fn();
+  const store = behind(
+    () => Promise.reject(new Error("\nInvalid query:\r\n  down \u001b[2J\u0085\u2028at 7\n")),
+    "rows",
+  );
+  const { cause } = await defineLimits(configs, { store, log: { error, info: () => {} } }).limit("one");
+  const shown = 'rows: take of "one" failed: Invalid query: down ?[2J? at 7';
+  expect((cause as Error).message).toBe(shown);
+  expect(error.mock.calls[0]?.[0]).toContain(`${shown}; `);
+});
+
 test("a key of a client writes no line of its own into a log, and no sequence that a terminal obeys", async () => {
   const key = "ann\n\u001b[2J\u009b2J\u007f\u2028\u2029\u202eeve\u2066\ud800";
   const error = vi.fn();
@@ -107,4 +119,25 @@ test("a value of a client in the message of an InputError has no sequence that a
   const count = "ann\n\u001b[2J\u009b2J\u007f\u202eeve\u2066é漢\ud800";
   const shown = String.raw`got "ann\n\u001b[2J?2J??eve?é漢\ud800"`;
   expect(() => defineLimits(configs).limit("one", { count: count as unknown as number })).toThrow(shown);
+});
+
+test("the name of an unknown option is cut in the message of an InputError, and has no sequence that a terminal obeys", () => {
+  const limits = defineLimits(configs);
+  const name = `\u001b[2J\n\u202e${"x".repeat(1_000_000)}`;
+  const attempts = [
+    () => limits.limit("one", { [name]: 1 }),
+    () => defineLimits({ one: { ...configs.one, [name]: 1 } }),
+    () => defineLimits(configs, { [name]: 1 }),
+  ];
+  for (const attempt of attempts) {
+    expect(attempt).toThrow(/^`\\u001b\[2J\\n\?x+…` must be absent: .{1,200}; got 1/);
+    expect(attempt).toThrow(expect.objectContaining({ field: expect.stringMatching(/^.{60,100}$/) }));
+  }
+  expect(() => limits.limit("one", { 'a"b\\c': 1 } as object)).toThrow('`a\\"b\\\\c` must be absent: limit has key');
+});
+
+test("the fields of an object that was passed instead of a client are cut, and have no sequence that a terminal obeys", () => {
+  const given = { [`\u001b[2J${"x".repeat(1_000_000)}`]: 1 };
+  expect(() => redis(given as never)).toThrow(/^`client` must be .{1,300}; got an object with \\u001b\[2Jx+…$/);
+  expect(() => redis({ host: "a", port: 1 } as never)).toThrow(/; got an object with host, port$/);
 });

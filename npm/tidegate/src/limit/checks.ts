@@ -1,6 +1,6 @@
 /** Tables of options: one row per option has its bounds, its check and the text of its error. */
 import { type Duration, inMs } from "./duration.ts";
-import { InputError, show, showInstead } from "./errors.ts";
+import { InputError, show, showInstead, shownName } from "./errors.ts";
 import { meant } from "./nearest.ts";
 
 /** Throws if a field has no row: a misspelt field would otherwise be ignored. */
@@ -16,7 +16,7 @@ export function unknownField(field: string, given: object, known: object, what: 
 
 export function notAField(field: string, known: readonly string[], what: string, value: unknown): InputError {
   const got = show(value) + meant(field, known, "`");
-  return new InputError(field, `absent: ${what} has ${known.join(", ")}`, value, got);
+  return new InputError(shownName(field), `absent: ${what} has ${known.join(", ")}`, value, got);
 }
 
 /** What an option must be: as a phrase after "must be", and as a predicate. */

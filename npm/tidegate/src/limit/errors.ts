@@ -28,9 +28,14 @@ export function showObject(value: unknown): string {
   if (Array.isArray(value)) return "an array";
   const shown = show(value);
   if (shown !== "an object") return shown;
-  const fields = Object.keys(value as object).slice(0, 5);
-  return fields.length === 0 ? shown : `${shown} with ${fields.join(", ")}`;
+  const fields = Object.keys(value as object)
+    .slice(0, 5)
+    .join(", ");
+  return fields ? `${shown} with ${shownName(fields)}` : shown;
 }
+
+/** A name in an error message: as {@link show}, without quotes. */
+export const shownName = (name: string): string => show(name).slice(1, -1);
 
 /** Keeps a field of a client's error out of logs, because a statement has the keys of other callers. */
 export function hide(error: unknown, field: string): void {
@@ -160,13 +165,11 @@ export class StoreError extends Error {
 
   constructor(what: string, details: StoreErrorDetails) {
     const { store, operation, identity, cause, scope = "store" } = details;
-    // A client chooses the key: a terminal would obey control characters that JSON does not escape, and marks that
-    // reverse text.
+    // An ORM's message has several lines. A client chooses the key: a terminal would obey control characters that JSON
+    // does not escape, and marks that reverse text.
+    const why = shortened(what).trim().replace(/\s+/g, " ");
     super(
-      `${store}: ${operation} of ${JSON.stringify(identity)} failed: ${shortened(what)}`.replace(
-        /[\x7f-\x9f\u2028-\u2069]/g,
-        "?",
-      ),
+      `${store}: ${operation} of ${JSON.stringify(identity)} failed: ${why}`.replace(/[\p{Cc}\u2028-\u2069]/gu, "?"),
       { cause },
     );
     this.store = store;
@@ -197,8 +200,12 @@ export class RateLimitError extends Error {
       cause?: unknown;
     },
   ) {
-    const { retryAt, retryAfter, cause } = decision;
-    const reason = decision.reason ?? (cause === undefined ? "no retry time" : "the store failed");
+    const {
+      retryAt,
+      retryAfter,
+      cause,
+      reason = cause === undefined ? "no retry time" : "the store failed",
+    } = decision;
     const wait = retryAfter === undefined ? reason : `retry in ${retryAfter} ms`;
     super(`rate limited by ${JSON.stringify(limit)}: ${wait}`, cause === undefined ? undefined : { cause });
     this.limit = limit;

@@ -30,6 +30,6 @@ export function nearest(written: string, words: readonly string[]): string | und
 
 /** The end of an error message if one of the known words was probably meant; otherwise empty. */
 export function meant(written: unknown, words: readonly string[], quote: '"' | "`"): string {
-  const word = typeof written === "string" ? nearest(written, words) : undefined;
-  return word === undefined ? "" : `; did you mean ${quote}${word}${quote}?`;
+  const word = typeof written === "string" && nearest(written, words);
+  return word ? `; did you mean ${quote}${word}${quote}?` : "";
 }
