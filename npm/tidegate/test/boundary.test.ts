@@ -335,6 +335,20 @@ test("defaults are stored in the limit: the capacity is the rate, and there is o
   expect(limits.getValue("stated").config).toEqual({ ...bucket, capacity: 3, maxReserved: 2, shards: 1 });
 });
 
+test.each([
+  ["a Map", new Map([["maxKeys", 5]]), "[object Map]"],
+  ["a Date", new Date(0), "[object Date]"],
+  ["a URL", new URL("redis://app:hunter2@localhost"), "[object URL]"],
+  ["an array", [], "an array"],
+  ["a promise", Promise.resolve({}), "a promise; `await` it first"],
+])("%s in place of options throws: none of its fields would be read", (_, given, got) => {
+  const limits = defineLimits({ chat: good });
+  expect(() => memory(any(given))).toThrow(`\`options\` must be an object with any of maxKeys, restore; got ${got}`);
+  expect(() => defineLimits({ chat: good }, any(given))).toThrow(`must be an object, such as { store }; got ${got}`);
+  expect(() => limits.limitMany("chat", ["k"], any(given))).toThrow(`such as { count }; got ${got}`);
+  expect(limits.check("chat", { key: "k" }).remaining).toBe(limits.check("chat", { key: "k" }).limit - 1);
+});
+
 test("a misspelt option throws with its name", () => {
   const { limits } = limiter();
   expect(() => limits.limit("chat", any({ key: "k", cuont: 5 }))).toThrow(

@@ -138,7 +138,9 @@ describe("dump and restore", () => {
     for (let i = 0; i < 20; i++) limits.limit("bucket", { key: `${i}` });
     const dump = store.dump();
     const refused = (bytes: Uint8Array) =>
-      expect(() => memory({ restore: bytes })).toThrow("`restore` must be all bytes of a dump; got an object");
+      expect(() => memory({ restore: bytes })).toThrow(
+        "`restore` must be all bytes of a dump; got [object Uint8Array]",
+      );
     for (const length of [0, 1, 39, 41, dump.length - 1, dump.length - 32]) refused(dump.slice(0, length));
     refused(Uint8Array.of(...dump, 0));
     for (let at = 0; at < dump.length; at++) {

@@ -256,7 +256,7 @@ describe("a wrong client of a store throws", () => {
     [
       "file: options in an array",
       () => file("./state", any([])),
-      "`options` must be an object with any of maxKeys, sync; got an object",
+      "`options` must be an object with any of maxKeys, sync; got an array",
     ],
     [
       "in place of a store",

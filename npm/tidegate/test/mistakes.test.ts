@@ -182,7 +182,7 @@ describe("a wrong call throws", () => {
     ],
     ["a number as the key", call({ key: 7 }), `${KEY}7`],
     ["an object as the key", call({ key: { id: 7 } }), `${KEY}an object`],
-    ["an array as the key", call({ key: ["a", "b"] }), `${KEY}an object`],
+    ["an array as the key", call({ key: ["a", "b"] }), `${KEY}an array`],
     ["a promise as the key", call({ key: Promise.resolve("ann") }), `${KEY}a promise; \`await\` it first`],
     ["a revoked proxy as the key, as a draft of Immer's becomes one", call({ key: revoked() }), `${KEY}an object`],
     ["no user as the key", call({ key: null }), `${KEY}null`],

@@ -80,7 +80,7 @@ test.each<unknown>([
     expect(d).toMatchObject({ ok: false, degraded: true });
     expect(d.cause).toMatchObject({ code: "TIDEGATE_STORE", store: "rows" });
     expect((d.cause as Error).message).toMatch(
-      /must be \{ value, ts \}, or null if nothing is; got (undefined|"6"|5|an object)$/,
+      /must be \{ value, ts \}, or null if nothing is; got (undefined|"6"|5|an object|an array)$/,
     );
     expect((d.cause as { identity: string }).identity).toMatch(identity);
     await expect(limits.getValue(name, { key: "k" })).rejects.toMatchObject({ code: "TIDEGATE_STORE" });

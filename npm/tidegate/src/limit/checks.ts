@@ -2,6 +2,7 @@
 import { type Duration, inMs } from "./duration.ts";
 import { InputError, show, showInstead, shownName } from "./errors.ts";
 import { meant } from "./nearest.ts";
+import { PLAIN, tagOf } from "./realms.ts";
 
 /** Throws if a field has no row: a misspelt field would otherwise be ignored. */
 export function checkFields(given: object, table: Table, what: string): void {
@@ -107,14 +108,14 @@ export function checkOptions(what: string, options: unknown, table: Table, expec
 }
 
 /**
- * Throws if `options` is not an object, or is an array or a promise, and if a field has no row, or a value that its row
- * rejects.
+ * Throws if `options` is not an object, or is one of a class of the language or the host, such as an array, a Map or a
+ * promise, whose fields would not be read; and if a field has no row, or a value that its row rejects.
  */
 export function checkTable(what: string, options: unknown, table: Table, expects?: string): void {
-  if (typeof options !== "object" || options === null || Array.isArray(options) || "then" in options) {
+  if (tagOf(options) !== PLAIN) {
     throw new InputError("options", expects ?? `an object with any of ${Object.keys(table).join(", ")}`, options);
   }
-  checkFields(options, table, what);
+  checkFields(options as object, table, what);
   // `Object.keys` would take twice the time of this loop.
   for (const field in table) {
     const value = (options as Record<string, unknown>)[field];

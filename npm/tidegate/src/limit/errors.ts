@@ -1,3 +1,5 @@
+import { PLAIN, tagOf } from "./realms.ts";
+
 /**
  * Any JavaScript value in a few words, for the end of an error message. Of a URL only the scheme, since it may have a
  * password.
@@ -15,17 +17,19 @@ export function show(value: unknown): string {
     case "object":
       try {
         if (typeof (value as { then?: unknown } | null)?.then === "function") return "a promise; `await` it first";
+        if (Array.isArray(value)) return "an array";
+        // A Map or a Request by its class.
+        if (value) return tagOf(value).replace(PLAIN, "an object");
       } catch {
         // A proxy that has been revoked, such as a draft of Immer's, or a getter of the caller's.
+        return "an object";
       }
-      if (value) return "an object";
   }
   return String(value);
 }
 
 /** A value in a few words; of an object whether it is an array or a promise, or else its first fields. */
 export function showObject(value: unknown): string {
-  if (Array.isArray(value)) return "an array";
   const shown = show(value);
   if (shown !== "an object") return shown;
   const fields = Object.keys(value as object)

@@ -41,10 +41,8 @@ export function checkKey(options: { readonly key?: unknown }): string | undefine
   const { key } = options;
   if (key === undefined && !("key" in options)) {
     // A promise that was not awaited, an array, a Request or a Map has no `key`: all callers would share one limit.
-    const tag = tagOf(options);
-    if (tag !== PLAIN || isPromise(options)) {
-      const shown = showObject(options);
-      throw new InputError("options", EXPECTED, options, shown === "an object" ? tag : shown);
+    if (tagOf(options) !== PLAIN || isPromise(options)) {
+      throw new InputError("options", EXPECTED, options, showObject(options));
     }
     return key;
   }

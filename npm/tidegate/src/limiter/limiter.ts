@@ -34,7 +34,7 @@ import {
 } from "./calls.ts";
 import { unknownName } from "./check-limiter.ts";
 import { type Config, numberError } from "../limit/config.ts";
-import { checkFlag, checkObject, checkOptions } from "../limit/checks.ts";
+import { checkFlag, checkObject, checkOptions, checkTable } from "../limit/checks.ts";
 import { follow, type MaybePromise } from "../limit/maybe-promise.ts";
 import { PLAIN, tagOf } from "../limit/realms.ts";
 import type { AllDecision, Decision, State } from "../limit/decision.ts";
@@ -206,7 +206,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
    * `keys`: 0 to 100,000 of them. `count` is what each takes.
    */
   limitMany(name: N, keys: readonly string[], options: Pick<CallOptions, "count"> = NO_OPTIONS): Answer<S, Decision[]> {
-    checkOptions("limitMany", options, MANY_FIELDS, "an object, such as { count }");
+    checkTable("limitMany", options, MANY_FIELDS, "an object, such as { count }");
     const limit = this.#limit(name, undefined);
     const count = checkCount(options.count);
     // All are checked before the first takes tokens.
