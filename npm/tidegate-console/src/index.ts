@@ -72,13 +72,16 @@ const OPTIONS: Readonly<Record<keyof ConsoleOptions, readonly [rule: string, acc
   shadow: ["what definePolicies returns", named("isShadow", "setShadow")],
 };
 
+/** An unknown name, cut, and without characters that a terminal obeys. */
+const shortened = (name: string): string => name.replace(/\p{C}/gu, "?").replace(/^(.{80}).+/su, "$1…");
+
 function checkOptions(options: unknown): asserts options is ConsoleOptions {
   if (typeof options !== "object" || options === null) {
     throw new InputError("options", "an object with authorize", options);
   }
   for (const [field, value] of Object.entries(options)) {
     if (!Object.hasOwn(OPTIONS, field)) {
-      throw new InputError(field, `absent: createConsole has ${Object.keys(OPTIONS).join(", ")}`, value);
+      throw new InputError(shortened(field), `absent: createConsole has ${Object.keys(OPTIONS).join(", ")}`, value);
     }
   }
   for (const [field, [rule, accepts]] of Object.entries(OPTIONS)) {

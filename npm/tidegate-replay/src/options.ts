@@ -26,12 +26,19 @@ const OPTIONS: Readonly<Record<keyof Options, Rule>> = {
   chart: ["true or false", (value) => typeof value === "boolean"],
 };
 
-/** JSON has no NaN and no Infinity. */
-const shown = (value: unknown): string =>
-  typeof value === "number" ? String(value) : (JSON.stringify(value) ?? String(value));
+/** A text, cut, and without characters that a terminal obeys. */
+const shortened = (text: string): string => JSON.stringify(text.replace(/^(.{80}).+/su, "$1…")).replace(/\p{C}/gu, "?");
+
+/** A value in a few words: an object may have a password. */
+function shown(value: unknown): string {
+  if (typeof value === "string") return shortened(value);
+  if (Array.isArray(value)) return "an array";
+  if (value === null || value === undefined || typeof value === "number") return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
 
 const mistake = (field: string, rule: string, value: unknown): Error =>
-  new Error(`\`${field}\` must be ${rule}; got ${shown(value)}`);
+  new Error(`\`${shortened(field).slice(1, -1)}\` must be ${rule}; got ${shown(value)}`);
 
 /**
  * The options without those that are undefined, for which the module has no default.

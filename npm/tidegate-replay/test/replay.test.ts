@@ -121,7 +121,7 @@ describe("replay", () => {
     );
   });
 
-  test.each<[unknown, unknown, string]>([
+  test.each<[unknown, unknown, string | RegExp]>([
     ["a.csv", OPTIONS, '`files` must be an array of paths; got "a.csv"'],
     [["a.csv"], undefined, "`options` must be an object, such as { limits }; got undefined"],
     [["a.csv"], { limit: ["rate=1 period=1s"] }, "`limit` must be absent: replay has limits, policy, key,"],
@@ -143,7 +143,12 @@ describe("replay", () => {
     [["a.csv"], { ...OPTIONS, maxKeys: Number.NaN }, "`maxKeys` must be an integer from 1 to 4294967295; got NaN"],
     [["a.csv"], { ...OPTIONS, format: "xml" }, '`format` must be common, json or csv; got "xml"'],
     [["a.csv"], { ...OPTIONS, chart: 1 }, "`chart` must be true or false; got 1"],
-  ])("a mistake in %j, %j is named", async (files, options, message) => {
+    [[{ url: "a", password: "hunter2" }], OPTIONS, "`files` must be an array of paths; got an array"],
+    [{ password: "hunter2" }, OPTIONS, "`files` must be an array of paths; got an object"],
+    [5n, OPTIONS, "`files` must be an array of paths; got a bigint"],
+    ["\u001b[2J\u202e".repeat(100_000), OPTIONS, /^`files` must be an array of paths; got "[^\p{C}]{80,400}"$/u],
+    [["a.csv"], { ["\u001b[2J".repeat(100_000)]: 1 }, /^`[^\p{C}]{80,400}` must be absent: replay has [^\p{C}]+$/u],
+  ])("mistake %# is named", async (files, options, message) => {
     await expect(replay(files as string[], options as typeof OPTIONS)).rejects.toThrow(message);
   });
 
