@@ -50,6 +50,12 @@ impl Tree {
     }
 }
 
+/// What a terminal obeys, and what reverses text or is not seen.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
 /// A text in quotes, cut if it is long.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
@@ -64,8 +70,8 @@ pub(crate) fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            control if control < ' ' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(control));
+            hidden if is_hidden(hidden) => {
+                let _ = write!(out, "\\u{:04x}", u32::from(hidden));
             }
             other => out.push(other),
         }

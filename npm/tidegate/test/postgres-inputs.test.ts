@@ -30,7 +30,7 @@ describe("a wrong argument is an InputError that names it", () => {
     ["migrate(client, null)", () => migrate(client, any(null)), `${migrating}null`],
     ["postgres()", () => any(postgres)(), `${aClient}undefined`],
     ["postgres(client, null)", () => postgres(client, any(null)), `${storing}null`],
-    ["postgres(client, [])", () => postgres(client, any([])), `${storing}an object`],
+    ["postgres(client, [])", () => postgres(client, any([])), `${storing}an array`],
     ["within(null)", () => store.within(any(null)), `${aClient}null`],
     ["within(function)", () => store.within(any(() => {})), `${aClient}a class or function; pass what it makes`],
     [

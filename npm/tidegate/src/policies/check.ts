@@ -33,7 +33,9 @@ function parse(written: string): { value: unknown; twice: ReturnType<typeof repe
   try {
     return { value: JSON.parse(text), twice: repeated(text) };
   } catch (error) {
-    return { value: undefined, twice: [], problem: wrong("JSON", (error as Error).message) };
+    // The engine's message has a part of the text, line breaks and control characters included.
+    const got = (error as Error).message.replace(/[\s\p{C}]+/gu, " ");
+    return { value: undefined, twice: [], problem: wrong("JSON", got) };
   }
 }
 

@@ -166,6 +166,18 @@ describe("documents with mistakes", () => {
     expect(checkPolicies(`\uFEFF${text}`)).toEqual(checkPolicies(text));
   });
 
+  test("a text of the document is shown without sequences that a terminal obeys, and marks that reverse text", () => {
+    const name = "a\u001b[2J\u009b2J\u007f\u2028\u202eb\u2066é漢";
+    const shown = String.raw`"a\u001b[2J\u009b2J\u007f\u2028\u202eb\u2066é漢"`;
+    const problems = checkPolicies({ rules: [{ ...PLANS.rules[0], name, [name]: 1 }] });
+    expect(problems.map(({ message }) => message)).toEqual([
+      expect.stringContaining(`: \`[${shown}]\` must be absent: `),
+      expect.stringMatching(/^rule 0 "[ -~é漢…]+": `name` must be /),
+    ]);
+    expect(problems[1]?.got).toBe(shown);
+    expect(checkPolicies('{\n  "a": \u001b[2J\u202e }')[0]?.message).toMatch(/^[ -~]+$/);
+  });
+
   test("text that is not JSON is one mistake", () => {
     const [problem, ...others] = checkPolicies("{");
     expect(problem?.message).toMatch(/^`document` must be JSON; got /);
