@@ -4,7 +4,7 @@ import { connect } from "node:http2";
 import { connect as connectSocket } from "node:net";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
 import protobuf from "protobufjs";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { PolicyDocument } from "tidegate/policies";
 import { serveGrpc } from "../../npm/tidegate-serve/src/grpc.ts";
 import { bucket, root, type Served, serving } from "./service.ts";
@@ -326,4 +326,21 @@ test("one connection has at most 1,000 calls at a time, so that its messages tak
   const [settings] = await once(session, "remoteSettings");
   session.destroy();
   expect(settings.maxConcurrentStreams).toBe(1000);
+});
+
+test("one address has at most 1,000 connections, idle ones included, so that a client cannot take all of the service's", async () => {
+  const port = Number(service.log()[0]?.["grpcPort"]);
+  // The client's own is one of them.
+  await call({ descriptors: [of({ remote_address: "192.0.2.99" })] });
+  let closed = 0;
+  const sockets = Array.from({ length: 1000 }, () => connectSocket(port, "127.0.0.1").on("error", () => {}));
+  for (const socket of sockets) socket.resume().on("close", () => closed++);
+  await vi.waitFor(() => expect(closed).toBeGreaterThan(0), 10_000);
+  await call({ descriptors: [of({ remote_address: "192.0.2.99" })] });
+  const ended = sockets.map((socket) => socket.destroyed || once(socket.destroy(), "close"));
+  await Promise.all(ended);
+  // Those that have ended count no more, once the service has seen their ends.
+  const other = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  await vi.waitFor(() => call({ descriptors: [of({ remote_address: "192.0.2.99" })] }, other), 10_000);
+  other.close();
 });

@@ -26,6 +26,8 @@ const MOST_HITS = 2 ** 40;
 const MOST_DESCRIPTORS = 100;
 /** Calls of one connection at a time. By default there is no end to them, nor to what their messages take. Envoy opens another. */
 const MOST_CALLS = 1000;
+/** Connections of one address. Nothing else ends one that is idle, and Envoy needs one for each {@link MOST_CALLS}. */
+const MOST_CONNECTIONS = 1000;
 /** What rules read of a descriptor without an address; only rules that do not read it apply then. */
 const NO_ADDRESS = "none";
 
@@ -166,7 +168,7 @@ export async function serveGrpc(
       else reject(new UsageError(`--grpc-port ${port} cannot be used: ${error.message}`));
     });
   });
-  const connections = connectionsTo(bound);
+  const connections = connectionsTo(bound, MOST_CONNECTIONS);
   return {
     port: bound,
     close: (within) => {
