@@ -29,8 +29,10 @@ export interface Route<S extends z.ZodType = z.ZodType> {
   run(body: z.infer<S>, file: PolicyFile): Promise<Answer>;
 }
 
-/** The `run` of a route is typed by what it takes. */
-const routeOf = <S extends z.ZodType>(of: Route<S>): Route => of;
+/** A route: unless stated otherwise, a POST to its id, for the administrator. Its `run` is typed by what it takes. */
+const routeOf = <S extends z.ZodType>(
+  of: Omit<Route<S>, "method" | "path" | "admin"> & Partial<Pick<Route<S>, "method" | "path" | "admin">>,
+): Route => ({ method: "post", path: `/v1/${of.id}`, admin: true, ...of });
 
 /** The decision as JSON: the error of a failed store as its messages. */
 const asJson = <T extends { cause?: unknown }>(decision: T): T =>
@@ -105,8 +107,6 @@ export async function answerOf(route: Route, body: unknown, file: PolicyFile): P
 function deciding(id: "decide" | "check", summary: string): Route {
   const [single, several] = id === "decide" ? (["limit", "limitAll"] as const) : (["check", "checkAll"] as const);
   return routeOf({
-    method: "post",
-    path: `/v1/${id}`,
     id,
     summary,
     admin: false,
@@ -122,7 +122,6 @@ function deciding(id: "decide" | "check", summary: string): Route {
 }
 
 const decideAll = routeOf({
-  method: "post",
   path: "/v1/decide-all",
   id: "decideAll",
   summary: "Takes from several limits, all or nothing",
@@ -139,11 +138,8 @@ const decideAll = routeOf({
 /** `/v1/give` and `/v1/charge`. */
 function correcting(id: "give" | "charge", summary: string): Route {
   return routeOf({
-    method: "post",
-    path: `/v1/${id}`,
     id,
     summary,
-    admin: true,
     takes: [schemas.Counted],
     answers: [schemas.OneDecision],
     example: COUNTED,
@@ -155,11 +151,8 @@ function correcting(id: "give" | "charge", summary: string): Route {
 }
 
 const block = routeOf({
-  method: "post",
-  path: "/v1/block",
   id: "block",
   summary: "Denies every request on a limit and key for a time; reset ends it",
-  admin: true,
   takes: [schemas.Block],
   answers: [schemas.OneDecision],
   example: { ...CLIENT, for: "15m" },
@@ -177,11 +170,8 @@ async function stateOf(file: PolicyFile, target: KnownLimit): Promise<Answer> {
 }
 
 const reset = routeOf({
-  method: "post",
-  path: "/v1/reset",
   id: "reset",
   summary: "Resets a limit on a key: it is full",
-  admin: true,
   takes: [schemas.Target],
   answers: [schemas.State],
   example: CLIENT,
@@ -199,10 +189,8 @@ const OF_KEY =
 
 const state = routeOf({
   method: "get",
-  path: "/v1/state",
   id: "state",
   summary: "The state of a limit on a key; `key` is repeated for each part, and absent for none",
-  admin: true,
   takes: [schemas.Target],
   answers: [schemas.State],
   example: CLIENT,
