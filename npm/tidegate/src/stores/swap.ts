@@ -10,7 +10,7 @@ import type { AsyncStore } from "./contract.ts";
 import { idsOf, KeyError, LITTLE_TIME, NOT_SENT, whyLate } from "./failure.ts";
 import { type Run, storeOf } from "./steps.ts";
 import { Attempt, type End } from "./swap/attempt.ts";
-import { Batches } from "./swap/batches.ts";
+import { batching } from "./swap/batches.ts";
 import type { Swappable } from "./swap/database.ts";
 import { RoundTrips, type RoundTripsByKind } from "./swap/round-trips.ts";
 import { firstDeadline, inTime, type Until, type Waiting } from "./swap/waiting.ts";
@@ -35,7 +35,7 @@ export function swapStore<Version>(database: Swappable<Version>): AsyncStore {
 /** The steps of {@link swapStore}, for a store that adds to them. */
 export function swapping<Version>(database: Swappable<Version>): Run {
   const trips: RoundTripsByKind = { read: new RoundTrips(), write: new RoundTrips() };
-  const batches = new Batches(place, database.sharding !== undefined);
+  const add = batching(place, database.sharding !== undefined);
   let underWay = 0;
   /** Steps that begin when others end. */
   const queued: (() => void)[] = [];
@@ -167,7 +167,7 @@ export function swapping<Version>(database: Swappable<Version>): Run {
       const due = deadline ?? { at: Infinity };
       due.why = NOT_SENT;
       const since = performance.now();
-      batches.add({ targets, ids: idsOf(targets), body, now, deadline: due, since, resolve, reject });
+      add({ targets, ids: idsOf(targets), body, now, deadline: due, since, resolve, reject });
     });
 }
 

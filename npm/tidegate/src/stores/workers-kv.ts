@@ -57,7 +57,7 @@ export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions 
   checkMethods("namespace", namespace, ["put"], expects, showBinding("kv_namespaces"));
   checkTable("workersKv", options, OPTIONS);
   const { prefix = "tidegate:", approximate = false } = options;
-  const states = new States(namespace, prefix);
+  const states = statesIn(namespace, prefix);
 
   function refuse({ policy: { shards } }: Limit, reserve: boolean): void {
     if (shards !== 1) {
@@ -150,26 +150,19 @@ function change(call: Call, at: Cached, now: number): Decision {
 const isReadable = ({ isAhead, writtenAt }: Cached): boolean => !isAhead && Date.now() - writtenAt >= 2 * READ_EVERY;
 
 /** The states of one namespace, as this isolate has cached them. */
-class States {
-  readonly #namespace: KvNamespaceLike;
-  readonly #prefix: string;
-  readonly #cached = new Map<string, Cached>();
-
-  constructor(namespace: KvNamespaceLike, prefix: string) {
-    this.#namespace = namespace;
-    this.#prefix = prefix;
-  }
+function statesIn(namespace: KvNamespaceLike, prefix: string) {
+  const cached = new Map<string, Cached>();
 
   /** The state, which is read again after a minute. */
-  async look(limit: Limit, key: Key, now: number): Promise<Cached> {
+  async function look(limit: Limit, key: Key, now: number): Promise<Cached> {
     const id = limit.identity(key);
-    const before = this.#cached.get(id);
+    const before = cached.get(id);
     if (before !== undefined && Math.abs(Date.now() - before.readAt) < READ_EVERY) return before;
-    const stored = await this.#read(id);
-    const own = this.#cached.get(id);
+    const stored = await read(id);
+    const own = cached.get(id);
     if (own === undefined) {
-      const made = this.#add({ limit, key, state: stored });
-      await this.#evict(now);
+      const made = add({ limit, key, state: stored });
+      await evict(now);
       return made;
     }
     // Another call has read meanwhile, or a reset has overtaken this one, whose state is then out of date.
@@ -183,46 +176,46 @@ class States {
   }
 
   /** The state to decide on: `found`, unless it was reset or evicted since it was found. */
-  current(found: Cached): Cached {
+  function current(found: Cached): Cached {
     const id = found.limit.identity(found.key);
-    const own = this.#cached.get(id) ?? found;
-    this.#cached.set(id, own);
+    const own = cached.get(id) ?? found;
+    cached.set(id, own);
     return own;
   }
 
   /** Writes to KV, at most once a second. */
-  async write(at: Cached, now: number): Promise<void> {
-    if (at.isAhead && Math.abs(Date.now() - at.writtenAt) >= WRITE_EVERY) await this.#put(at, now);
+  async function write(at: Cached, now: number): Promise<void> {
+    if (at.isAhead && Math.abs(Date.now() - at.writtenAt) >= WRITE_EVERY) await put(at, now);
   }
 
-  async reset(limit: Limit, key: Key): Promise<void> {
+  async function reset(limit: Limit, key: Key): Promise<void> {
     const id = limit.identity(key);
-    const before = this.#cached.get(id);
+    const before = cached.get(id);
     // First, so that no call that is decided meanwhile writes the old state.
-    const after = this.#add({ limit, key, state: null });
+    const after = add({ limit, key, state: null });
     try {
       // A write that arrives after the deletion would undo it.
       await before?.writing?.catch(() => undefined);
-      await this.#namespace.delete(this.#keyOf(id));
+      await namespace.delete(keyOf(id));
     } catch (error) {
-      if (this.#cached.get(id) === after && before !== undefined) this.#cached.set(id, before);
+      if (cached.get(id) === after && before !== undefined) cached.set(id, before);
       throw error;
     }
     // KV may go on serving the old one for a minute, and has lost what was granted and written meanwhile.
     after.readAt = Date.now();
     after.isAhead = after.state !== null;
-    await this.#evict(after.readAt);
+    await evict(after.readAt);
   }
 
   /** KV's keys have 512 bytes at most; a longer one becomes its hash. */
-  #keyOf(id: string): string {
-    const key = this.#prefix + wellFormed(id);
+  function keyOf(id: string): string {
+    const key = prefix + wellFormed(id);
     if (new TextEncoder().encode(key).length <= MAX_KEY_BYTES) return key;
-    return `${this.#prefix}#${sha256(new TextEncoder().encode(wellFormed(id)))}`;
+    return `${prefix}#${sha256(new TextEncoder().encode(wellFormed(id)))}`;
   }
 
-  async #read(id: string): Promise<State | null> {
-    const bytes = await this.#namespace.get(this.#keyOf(id), "arrayBuffer");
+  async function read(id: string): Promise<State | null> {
+    const bytes = await namespace.get(keyOf(id), "arrayBuffer");
     try {
       return bytes === null ? null : decode(new Uint8Array(bytes));
     } catch (error) {
@@ -230,9 +223,9 @@ class States {
     }
   }
 
-  #add(state: Pick<Cached, "limit" | "key" | "state">): Cached {
+  function add(state: Pick<Cached, "limit" | "key" | "state">): Cached {
     const made = { ...state, readAt: Date.now(), writtenAt: -Infinity, isAhead: false };
-    this.#cached.set(state.limit.identity(state.key), made);
+    cached.set(state.limit.identity(state.key), made);
     return made;
   }
 
@@ -240,8 +233,7 @@ class States {
    * Makes room. Grants that KV does not have yet are evicted only once they are written. A flood of other keys would give a
    * client its tokens back.
    */
-  async #evict(now: number): Promise<void> {
-    const cached = this.#cached;
+  async function evict(now: number): Promise<void> {
     if (cached.size <= MAX_CACHED) return;
     let visited = 0;
     for (const [id, at] of cached) {
@@ -253,12 +245,12 @@ class States {
     }
     const [id, oldest] = cached.entries().next().value as [string, Cached];
     // If KV refuses this write too, memory is bounded all the same.
-    await this.#put(oldest, now).catch(() => undefined);
+    await put(oldest, now).catch(() => undefined);
     const isOver = !oldest.isAhead || cached.size > 2 * MAX_CACHED;
     if (isOver && cached.get(id) === oldest) cached.delete(id);
   }
 
-  async #put(at: Cached, now: number): Promise<void> {
+  async function put(at: Cached, now: number): Promise<void> {
     const { limit, key, state } = at;
     at.isAhead = false;
     at.writtenAt = Date.now();
@@ -266,7 +258,7 @@ class States {
     const fullAt = limit.fullAt(state, now, { start: limit.start(key) });
     const expirationTtl = Math.min(LEAST_TTL + Math.ceil(Math.max(fullAt - now, 0) / 1000), MOST_TTL);
     try {
-      at.writing = this.#namespace.put(this.#keyOf(limit.identity(key)), encode(state), { expirationTtl });
+      at.writing = namespace.put(keyOf(limit.identity(key)), encode(state), { expirationTtl });
       await at.writing;
     } catch (error) {
       at.isAhead = true;
@@ -274,4 +266,6 @@ class States {
       if (!TOO_OFTEN.test(messageOf(error))) throw error;
     }
   }
+
+  return { look, current, write, reset };
 }

@@ -19,63 +19,56 @@ interface Batch {
 }
 
 /**
- * One step at a time on an identity, within this process. A call joins the batch whose step is still to begin on one of its
- * identities. If that cannot wait for those on the others, it is in a new one, after all.
+ * One step at a time on an identity, within this process: returns the function that adds a call. It joins the batch whose step is
+ * still to begin on one of its identities. If that cannot wait for those on the others, it is in a new one, after all.
+ *
+ * `step` does not reject, and calls `begin` once: no call joins from then on. `hasShards`: whether each shard of a limit is its
+ * own row.
  */
-export class Batches {
-  readonly #step: (calls: readonly Waiting[], begin: () => void) => Promise<void>;
-  readonly #hasShards: boolean;
+export function batching(
+  step: (calls: readonly Waiting[], begin: () => void) => Promise<void>,
+  hasShards: boolean,
+): (call: Waiting) => void {
   /** The last batch on each identity, until it has ended. */
-  readonly #last = new Map<string, Batch>();
+  const lastOn = new Map<string, Batch>();
 
-  /**
-   * `step` does not reject, and calls `begin` once: no call joins from then on. `hasShards`: whether each shard of a limit is
-   * its own row.
-   */
-  constructor(step: (calls: readonly Waiting[], begin: () => void) => Promise<void>, hasShards: boolean) {
-    this.#step = step;
-    this.#hasShards = hasShards;
-  }
-
-  add(call: Waiting): void {
-    const last = [...new Set(call.ids.flatMap((id) => this.#last.get(id) ?? []))];
-    const joined = last.find(
-      (batch) => !batch.hasBegun && last.every((other) => canFollow(batch, other)) && this.#hasRoom(batch, call),
-    );
-    const batch = joined ?? newBatch();
-    batch.calls.push(call);
-    for (const other of last) if (other !== batch) batch.before.add(other.ended);
-    for (const id of call.ids) {
-      batch.ids.add(id);
-      this.#last.set(id, batch);
-    }
-    if (joined === undefined) batch.ended = this.#run(batch);
-  }
-
-  async #run(batch: Batch): Promise<void> {
+  async function run(batch: Batch): Promise<void> {
     // Calls of the same turn join.
     await undefined;
     for (const ended of [...batch.before]) await ended;
     // Calls that joined meanwhile have added to these. Those that join now do not, or it might never begin.
     batch.isFixed = true;
     for (const ended of batch.before) await ended;
-    await this.#step(batch.calls, () => {
+    await step(batch.calls, () => {
       batch.hasBegun = true;
     });
-    for (const id of batch.ids) if (this.#last.get(id) === batch) this.#last.delete(id);
+    for (const id of batch.ids) if (lastOn.get(id) === batch) lastOn.delete(id);
   }
 
-  #hasRoom({ calls, ids }: Batch, call: Waiting): boolean {
+  const isSpread = ({ targets }: Waiting): boolean => hasShards && targets.some(({ limit }) => limit.policy.shards > 1);
+
+  function hasRoom({ calls, ids }: Batch, call: Waiting): boolean {
     if (calls.length >= MOST_CALLS) return false;
     const more = call.ids.filter((id) => !ids.has(id)).length;
     if (more === 0) return true;
     // Shards are for fewer conflicts between processes: with rows of other calls in their steps there would be more.
-    return ids.size + more <= MOST_IDS && !this.#isSpread(call) && !this.#isSpread(calls[0] as Waiting);
+    return ids.size + more <= MOST_IDS && !isSpread(call) && !isSpread(calls[0] as Waiting);
   }
 
-  #isSpread({ targets }: Waiting): boolean {
-    return this.#hasShards && targets.some(({ limit }) => limit.policy.shards > 1);
-  }
+  return (call) => {
+    const last = [...new Set(call.ids.flatMap((id) => lastOn.get(id) ?? []))];
+    const joined = last.find(
+      (batch) => !batch.hasBegun && last.every((other) => canFollow(batch, other)) && hasRoom(batch, call),
+    );
+    const batch = joined ?? newBatch();
+    batch.calls.push(call);
+    for (const other of last) if (other !== batch) batch.before.add(other.ended);
+    for (const id of call.ids) {
+      batch.ids.add(id);
+      lastOn.set(id, batch);
+    }
+    if (joined === undefined) batch.ended = run(batch);
+  };
 }
 
 const newBatch = (): Batch => ({
