@@ -105,17 +105,12 @@ export function callOf(
   return { op, limit, key: checkKey(request), count: checkCount(count), reserve: reserve === true };
 }
 
-/** Calls on distinct limits and keys, and for each request the index of its call. */
-interface Distinct {
-  readonly calls: readonly Call[];
-  readonly indexes: readonly number[];
-}
-
 /**
- * Requests on one limit and key become one call for their sum, with `reserve` if each of them has it. Throws if the
- * sum is more than a count may be, or the requests have different configs.
+ * Calls on distinct limits and keys, and for each request the index of its call. Requests on one limit and key become one call
+ * for their sum, with `reserve` if each of them has it. Throws if the sum is more than a count may be, or the requests have
+ * different configs.
  */
-export function distinct(requests: readonly Call[]): Distinct {
+export function distinct(requests: readonly Call[]): { calls: readonly Call[]; indexes: readonly number[] } {
   const calls: Call[] = [];
   const indexes = requests.map((request) => {
     const { limit, key, count, reserve } = request;
@@ -124,11 +119,8 @@ export function distinct(requests: readonly Call[]): Distinct {
     const before = calls[index];
     if (before === undefined) return calls.push(request) - 1;
     if (!isSame(before.limit, limit)) {
-      throw new InputError(
-        "config",
-        `the same in all requests on ${JSON.stringify(limit.identity(key))}`,
-        limit.policy,
-      );
+      const rule = `the same in all requests on ${JSON.stringify(limit.identity(key))}`;
+      throw new InputError("config", rule, limit.policy);
     }
     calls[index] = { ...before, count: checkCount(before.count + count), reserve: before.reserve && reserve };
     return index;

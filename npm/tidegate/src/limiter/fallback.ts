@@ -23,7 +23,7 @@ const standIn = (call: Call, decision: Decision, now: number, cause: unknown): D
 export class Fallback {
   readonly #default: OnStoreError;
   readonly #denied: string;
-  #local: MemoryStore | undefined;
+  readonly #store = new MemoryStore({ maxKeys: LOCAL_KEYS });
   readonly #scaled = new WeakMap<Limit, Limit>();
 
   /** `denied`: what the log says of calls that are denied. */
@@ -34,11 +34,6 @@ export class Fallback {
 
   #settingOf(limit: Limit): OnStoreError {
     return limit.onStoreError ?? this.#default;
-  }
-
-  get #store(): MemoryStore {
-    this.#local ??= new MemoryStore({ maxKeys: LOCAL_KEYS });
-    return this.#local;
   }
 
   #localLimit(limit: Limit, fraction: number): Limit {

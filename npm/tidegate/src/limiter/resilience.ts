@@ -44,26 +44,18 @@ export interface Settings {
 /** ms from the first call that waits for the client to connect. */
 const LONGEST_CONNECT = 2000;
 
-/** An operation on the store, as errors name it. */
-interface NamedOperation {
+/** An operation on the store, by the name that errors have. */
+interface Task<T> {
   readonly operation: string;
   readonly targets: readonly Target[];
-}
-
-/** An operation on the store, and what takes the place of its result if the store fails. */
-interface Task<T> extends NamedOperation {
   send(deadline: Deadline): Promise<T>;
-  /** Returns a result without the store, or throws the cause. */
-  without(cause: unknown): T;
+  /** The result if the store fails; without it the cause is thrown. */
+  readonly without?: ((cause: unknown) => T) | undefined;
 }
 
 /** Of an error "no answer within … ms", the limiter's or the store's own, or of another timeout. */
 const HALF_OPEN =
   ". If that lasts while the server is up, see the client's errors. Without any, a connection may be half-open: set its socket timeouts";
-
-const rethrown = (cause: unknown): never => {
-  throw cause;
-};
 
 /** The node; for several, all their names: a failure of a call on several nodes does not count against each. */
 function nodeOf(store: AsyncStore, targets: readonly Target[]): string {
@@ -94,6 +86,11 @@ function sentBy<T>(send: () => Promise<T>): Promise<T> {
   } catch (error) {
     return Promise.reject(error);
   }
+}
+
+function endWithout<T>({ without }: Task<T>, cause: unknown): T {
+  if (without === undefined) throw cause;
+  return without(cause);
 }
 
 /** The store behind a deadline and a breaker per node, with decisions in its place if it fails. */
@@ -133,7 +130,6 @@ export class ResilientStore implements AsyncStore {
       operation: "reset",
       targets: [{ limit, key }],
       send: (deadline) => this.#store.reset(limit, key, deadline),
-      without: rethrown,
     });
   }
 
@@ -142,13 +138,12 @@ export class ResilientStore implements AsyncStore {
       operation: "getValue",
       targets: [{ limit, key }],
       send: (deadline) => this.#store.getValue(limit, key, now, deadline),
-      without: rethrown,
     });
   }
 
   /** The store's own decision within the deadline; rejects if there is none. `arrived` gets it later, too. */
   attempt(call: Call, now: Now, arrived?: (decision: Decision) => void): Promise<Decision> {
-    return this.#decide(call, now, rethrown, arrived);
+    return this.#decide(call, now, undefined, arrived);
   }
 
   /** The decision instead of the store's. */
@@ -165,7 +160,7 @@ export class ResilientStore implements AsyncStore {
   #decide(
     call: Call,
     now: Now,
-    without: (cause: unknown) => Decision,
+    without: Task<Decision>["without"],
     arrived?: (decision: Decision) => void,
   ): Promise<Decision> {
     const decision = recalled(this.#store, call, now);
@@ -214,7 +209,7 @@ export class ResilientStore implements AsyncStore {
       const admitted = this.#outages.admit(node);
       if (admitted === undefined) {
         const reason = "it has failed repeatedly; calls go to it again later";
-        resolve(task.without(new StoreError(reason, this.#detailsOf(task))));
+        resolve(endWithout(task, new StoreError(reason, this.#detailsOf(task))));
         return;
       }
       const timeout = this.#timeoutOf(task.targets);
@@ -258,18 +253,18 @@ export class ResilientStore implements AsyncStore {
     const halfOpen = / ms$/.test(String(cause)) ? HALF_OPEN : "";
     if (admitted === "probe" && !isAnswered(cause)) this.#outages.probeAgain(node);
     this.#outages.failed(node, cause, instead + halfOpen);
-    return task.without(cause);
+    return endWithout(task, cause);
   }
 
   #timeoutOf(targets: readonly Target[]): number {
     return targets.reduce((least, { limit }) => Math.min(least, limit.timeout ?? this.#timeout), Infinity);
   }
 
-  #noAnswer(timeout: number, of: NamedOperation): StoreError {
+  #noAnswer(timeout: number, of: Pick<Task<unknown>, "operation" | "targets">): StoreError {
     return new StoreError(`no answer within ${timeout} ms`, this.#detailsOf(of));
   }
 
-  #detailsOf({ operation, targets }: NamedOperation): StoreErrorDetails {
+  #detailsOf({ operation, targets }: Pick<Task<unknown>, "operation" | "targets">): StoreErrorDetails {
     return { store: this.name, operation, identity: idsOf(targets).join(",") };
   }
 }
