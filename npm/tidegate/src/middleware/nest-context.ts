@@ -54,11 +54,8 @@ export function exchanged(context: ExecutionContext): Exchanged {
     const given = (req ?? request ?? (reply as { request?: unknown } | undefined)?.request) as Subscribed | undefined;
     const found = given?.extra?.request ?? given;
     if (found === undefined) {
-      throw new InputError(
-        "context.req",
-        "the request: GraphQL's `context: ({ req, res }) => ({ req, res })`",
-        undefined,
-      );
+      const rule = "the request: GraphQL's `context: ({ req, res }) => ({ req, res })`";
+      throw new InputError("context.req", rule, undefined);
     }
     // Each resolver counts: one document may call a mutation many times.
     const response = (res ?? reply ?? found.res) as PlatformResponse | undefined;

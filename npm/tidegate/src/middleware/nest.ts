@@ -103,11 +103,8 @@ export function rateLimitGuard<N extends string>(
   limiter: Limiter<N>,
   options: NestOptions<NoInfer<N>>,
 ): { canActivate(context: ExecutionContext): boolean | Promise<boolean> } {
-  const made = new Gate(
-    limiter,
-    options,
-    'app.set("trust proxy", 1) on Express, new FastifyAdapter({ trustProxy: "10.0.0.0/8" })',
-  );
+  const setting = 'app.set("trust proxy", 1) on Express, new FastifyAdapter({ trustProxy: "10.0.0.0/8" })';
+  const made = new Gate(limiter, options, setting);
   return { canActivate: (context) => activate(made, options.denied, exchanged(context)) };
 }
 

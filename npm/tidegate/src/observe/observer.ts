@@ -6,7 +6,7 @@ import { InputError } from "../limit/errors.ts";
 import { ignoreRejection } from "../limit/notify.ts";
 import { grantedOrThrow, type Limiter } from "../limiter/limiter.ts";
 import { checkLimiter, OBSERVED, unobserved } from "../limiter/check-limiter.ts";
-import type { BlockOptions, LimitOptions, LimitRequest } from "../limiter/options.ts";
+import type { LimitOptions, LimitRequest } from "../limiter/options.ts";
 
 /** One decision on one limit. */
 export interface DecisionEvent {
@@ -88,22 +88,17 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
       return result;
     });
   const one =
-    (operation: "limit" | "check" | "give" | "charge") =>
+    (operation: "limit" | "check" | "give" | "charge" | "block", usual: number) =>
     (name: string, options: LimitOptions = {}): unknown => {
       // The event of a denial precedes its error.
       const throws = options?.throws === true;
       const answer = call<Decision>(operation, name, throws ? { ...options, throws: false } : options);
-      const { key, count = 1 } = options;
+      const { key, count = usual } = options;
       return reported(answer, (decision) => {
         emit({ operation, name, key, count, decision });
         if (throws) grantedOrThrow(limiter.store, name, decision);
       });
     };
-  const block = (name: string, options: BlockOptions): unknown => {
-    const answer = call<Decision>("block", name, options);
-    const { key } = options;
-    return reported(answer, (decision) => emit({ operation: "block", name, key, count: 0, decision }));
-  };
   const several =
     (operation: "limitAll" | "checkAll") =>
     (requests: readonly LimitRequest<string>[]): unknown => {
@@ -126,11 +121,11 @@ export function observe<L extends Limiter>(limiter: L, ...observers: readonly [O
     });
   };
   const methods = {
-    limit: one("limit"),
-    check: one("check"),
-    give: one("give"),
-    charge: one("charge"),
-    block,
+    limit: one("limit", 1),
+    check: one("check", 1),
+    give: one("give", 1),
+    charge: one("charge", 1),
+    block: one("block", 0),
     limitAll: several("limitAll"),
     checkAll: several("checkAll"),
     limitMany: many,

@@ -162,11 +162,8 @@ export class Policies<R, S extends Store> implements Selection<R> {
     if (url !== undefined && typeof url !== "string") throw new InputError("url", "a string, or absent", url);
     const clientKey = (): string => {
       if (typeof address === "string") return address;
-      throw new InputError(
-        "address",
-        "given if the document reads ip:address, such as the result of clientIp",
-        address,
-      );
+      const rule = "given if the document reads ip:address, such as the result of clientIp";
+      throw new InputError("address", rule, address);
     };
     const taken = select(this.#rules, { headers: lowered(headers), url }, claims, clientKey);
     return taken.length === 0 ? undefined : this.limiter.limitAll(taken);

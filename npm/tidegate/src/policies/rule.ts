@@ -20,22 +20,17 @@ interface RequestParts {
 }
 
 /** A claim as text; anything but a string, a finite number or a boolean counts as absent. */
-function claimOf(name: string): (parts: RequestParts) => string | undefined {
-  return ({ claims }) => {
-    if (claims === undefined || !Object.hasOwn(claims, name)) return undefined;
-    const value = (claims as Record<string, unknown>)[name];
-    if (typeof value === "string") return value;
-    return Number.isFinite(value) || typeof value === "boolean" ? String(value) : undefined;
-  };
+function claimIn(claims: object | undefined, name: string): string | undefined {
+  if (claims === undefined || !Object.hasOwn(claims, name)) return undefined;
+  const value = (claims as Record<string, unknown>)[name];
+  if (typeof value === "string") return value;
+  return Number.isFinite(value) || typeof value === "boolean" ? String(value) : undefined;
 }
 
 /** What a request has at this place: several texts if a parameter is repeated, or a header whose texts the host lists. */
 function values({ source, name }: Descriptor): (parts: RequestParts) => readonly (string | undefined)[] {
   if (source === "ip") return ({ address }) => [address()];
-  if (source === "jwt") {
-    const claim = claimOf(name);
-    return (parts) => [claim(parts)];
-  }
+  if (source === "jwt") return ({ claims }) => [claimIn(claims, name)];
   const read = source === "header" ? headerValues : queryValues;
   return ({ incoming }) => read(name, incoming);
 }
