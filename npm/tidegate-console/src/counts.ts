@@ -15,50 +15,45 @@ const MINUTES = SPAN / 60;
 const ROOM = 512;
 const SHOWN_KEYS = 15;
 
+type Series = ReturnType<typeof seriesOf>;
+
 /** The counts of one limit: a ring of seconds. */
-class Series {
-  readonly index: number;
-  readonly name: string | null;
+function seriesOf(index: number, name: string | null) {
   /** Of the store's last decision: a reload of policies changes it. A local limit in its place has a fraction of the numbers. */
-  #policy: Config | undefined;
+  let latest: Config | undefined;
   /** The epoch s of each place in the ring. */
-  readonly #seconds = new Float64Array(SPAN).fill(Number.NaN);
-  readonly #granted = new Uint32Array(SPAN);
-  readonly #denied = new Uint32Array(SPAN);
-  readonly #degraded = new Uint32Array(SPAN);
+  const seconds = new Float64Array(SPAN).fill(Number.NaN);
+  const [granted, denied, degraded] = [new Uint32Array(SPAN), new Uint32Array(SPAN), new Uint32Array(SPAN)];
 
-  constructor(index: number, name: string | null) {
-    this.index = index;
-    this.name = name;
-  }
-
-  add(second: number, { ok, degraded, policy }: Decision): void {
+  function add(second: number, { ok, degraded: isDegraded, policy }: Decision): void {
     const place = second % SPAN;
-    if (this.#seconds[place] !== second) {
-      this.#seconds[place] = second;
-      for (const counts of [this.#granted, this.#denied, this.#degraded]) counts[place] = 0;
+    if (seconds[place] !== second) {
+      seconds[place] = second;
+      for (const counts of [granted, denied, degraded]) counts[place] = 0;
     }
-    const counts = ok ? this.#granted : this.#denied;
+    const counts = ok ? granted : denied;
     counts[place] = (counts[place] as number) + 1;
-    if (degraded) this.#degraded[place] = (this.#degraded[place] as number) + 1;
-    if (this.name !== null && !(degraded && this.#policy)) this.#policy = policy;
+    if (isDegraded) degraded[place] = (degraded[place] as number) + 1;
+    if (name !== null && !(isDegraded && latest)) latest = policy;
   }
 
   /** The counts of these seconds; `degraded` is of the whole ring. */
-  figures(from: number, to: number): LimitFigures {
-    const of = (counts: Uint32Array, first: number): number[] =>
+  function figures(from: number, to: number): LimitFigures {
+    const since = (first: number, counts: Uint32Array): number[] =>
       Array.from({ length: to - first + 1 }, (_, i) => {
         const place = (first + i) % SPAN;
-        return this.#seconds[place] === first + i ? (counts[place] as number) : 0;
+        return seconds[place] === first + i ? (counts[place] as number) : 0;
       });
     return {
-      name: this.name,
-      policy: this.#policy && policyText(this.#policy),
-      granted: of(this.#granted, from),
-      denied: of(this.#denied, from),
-      degraded: of(this.#degraded, to - SPAN + 1).reduce((sum, count) => sum + count, 0),
+      name,
+      policy: latest && policyText(latest),
+      granted: since(from, granted),
+      denied: since(from, denied),
+      degraded: since(to - SPAN + 1, degraded).reduce((sum, count) => sum + count, 0),
     };
   }
+
+  return { index, name, add, figures };
 }
 
 const UNITS = [
@@ -104,7 +99,7 @@ export class Counts {
     this.#keys = keys;
     this.#now = now;
     this.#since = now();
-    this.#series = names.map((name, index) => new Series(index, name));
+    this.#series = names.map((name, index) => seriesOf(index, name));
     this.#byName = new Map(names.map((name, index) => [name, this.#series[index] as Series]));
     this.#mostNames = names.length + MOST_OTHER_NAMES;
   }
@@ -164,7 +159,7 @@ export class Counts {
   }
 
   #add(name: string | null): Series {
-    const series = new Series(this.#series.length, name);
+    const series = seriesOf(this.#series.length, name);
     this.#series.push(series);
     return series;
   }

@@ -45,7 +45,7 @@ export class Streams {
     // Workers have random numbers in requests alone.
     this.#process ??= crypto.randomUUID().slice(0, 8);
     const source = { counts: this.#counts, shadow: this.#shadow, process: this.#process };
-    const stream = new Stream(source, resumeAt(lastId, source), () => this.#open.delete(stream));
+    const stream: Stream = streamOf(source, resumeAt(lastId, source), () => this.#open.delete(stream));
     this.#open.add(stream);
     return stream.readable;
   }
@@ -63,86 +63,74 @@ function resumeAt(lastId: string | null, { counts, process }: Source): number {
   return Number.isInteger(last) && last <= counts.denied ? last : 0;
 }
 
-/** One stream: looks at the counts again and again, and sends what is new. */
-class Stream {
-  /** By the monotonic clock. */
-  readonly openedAt: number = performance.now();
-  readonly readable: ReadableStream<Uint8Array>;
-  readonly #encoder = new TextEncoder();
-  readonly #source: Source;
-  readonly #ended: () => void;
-  /** How many denials it has sent. */
-  #denied: number;
+type Stream = ReturnType<typeof streamOf>;
+
+/** One stream: looks at the counts again and again, and sends what is new. The browser has the first `denied` denials. */
+function streamOf({ counts, shadow, process }: Source, denied: number, ended: () => void) {
+  const encoder = new TextEncoder();
+  /** The number of denials that were sent. */
+  let sent = denied;
   /** The first second whose figures are still to be sent. */
-  #second = 0;
-  #looks = 0;
-  #timer: ReturnType<typeof setInterval> | undefined;
-  #lifetime: ReturnType<typeof setTimeout> | undefined;
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  let second = 0;
+  let looks = 0;
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let lifetime: ReturnType<typeof setTimeout> | undefined;
+  let output: ReadableStreamDefaultController<Uint8Array> | undefined;
 
-  constructor(source: Source, denied: number, ended: () => void) {
-    this.#source = source;
-    this.#denied = denied;
-    this.#ended = ended;
-    this.readable = new ReadableStream<Uint8Array>({
-      start: (controller) => this.#start(controller),
-      cancel: () => this.#stop(),
-    });
-  }
-
-  end(): void {
-    this.#stop();
-    this.#controller?.close();
-  }
-
-  #start(controller: ReadableStreamDefaultController<Uint8Array>): void {
-    this.#controller = controller;
-    controller.enqueue(this.#encoder.encode(`retry: 500\n\n${this.#news()}`));
-    this.#timer = setInterval(() => this.#look(controller), EVERY);
-    this.#lifetime = setTimeout(() => this.end(), LIFETIME);
-  }
-
-  #stop(): void {
-    clearInterval(this.#timer);
-    clearTimeout(this.#lifetime);
-    this.#ended();
-  }
-
-  #look(controller: ReadableStreamDefaultController<Uint8Array>): void {
-    // A browser that does not read gets what is new once it does; nothing is queued for it.
-    if ((controller.desiredSize ?? 0) <= 0) return;
-    try {
-      const text = this.#news();
-      if (text !== "") controller.enqueue(this.#encoder.encode(text));
-    } catch (error) {
-      // Of the application's own keys or switches: thrown in a timer it would end the process.
-      this.#stop();
-      controller.error(error);
-    }
-  }
-
-  /** What is new, as events. Empty if nothing is. */
-  #news(): string {
-    const figures = this.#looks++ % LOOKS_PER_FIGURES === 0 ? this.#newFigures() : "";
-    return figures + this.#newDenials();
-  }
-
-  #newFigures(): string {
-    const { counts, shadow, process } = this.#source;
-    const { now, limits, top } = counts.figures(this.#second);
+  function newFigures(): string {
+    const { now, limits, top } = counts.figures(second);
     const { since, defined } = counts;
     const switches = (shadow?.names ?? []).map((name) => ({ name, on: shadow?.isShadow(name) === true }));
     const figures: Figures = { now, since, process, limits, defined, top, switches };
     // The current second is sent again: it is not over.
-    this.#second = Math.floor(now / 1000);
+    second = Math.floor(now / 1000);
     return `event: figures\ndata: ${JSON.stringify(figures)}\n\n`;
   }
 
-  #newDenials(): string {
-    const { counts, process } = this.#source;
-    if (counts.denied === this.#denied) return "";
-    const denials = counts.denials(this.#denied);
-    this.#denied = counts.denied;
-    return `id: ${process}-${this.#denied}\nevent: denials\ndata: ${JSON.stringify(denials)}\n\n`;
+  function newDenials(): string {
+    if (counts.denied === sent) return "";
+    const denials = counts.denials(sent);
+    sent = counts.denied;
+    return `id: ${process}-${sent}\nevent: denials\ndata: ${JSON.stringify(denials)}\n\n`;
   }
+
+  /** What is new, as events; empty if nothing is. */
+  const news = (): string => (looks++ % LOOKS_PER_FIGURES === 0 ? newFigures() : "") + newDenials();
+
+  function look(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    // A browser that does not read gets what is new once it does; nothing is queued for it.
+    if ((controller.desiredSize ?? 0) <= 0) return;
+    try {
+      const text = news();
+      if (text !== "") controller.enqueue(encoder.encode(text));
+    } catch (error) {
+      // Of the application's own keys or switches: thrown in a timer it would end the process.
+      stop();
+      controller.error(error);
+    }
+  }
+
+  function stop(): void {
+    clearInterval(timer);
+    clearTimeout(lifetime);
+    ended();
+  }
+
+  function end(): void {
+    stop();
+    output?.close();
+  }
+
+  const readable = new ReadableStream<Uint8Array>({
+    start(controller) {
+      output = controller;
+      controller.enqueue(encoder.encode(`retry: 500\n\n${news()}`));
+      timer = setInterval(() => look(controller), EVERY);
+      lifetime = setTimeout(end, LIFETIME);
+    },
+    cancel: stop,
+  });
+  /** By the monotonic clock. */
+  const openedAt = performance.now();
+  return { openedAt, readable, end };
 }
