@@ -88,7 +88,7 @@ async function acceptAll(server: Server, within: number): Promise<void> {
  * Ends the connections: each after its next request, the idle ones after a tenth of the time, and all after the time. An idle
  * one that ended at once would fail the request that a client has just sent on it.
  */
-async function drain({ server, connections }: Running, within: number): Promise<boolean> {
+async function drain(server: Server, connections: ReadonlySet<Socket>, within: number): Promise<boolean> {
   const closed = once(server, "close");
   // Not by the method of HTTP, which ends the idle connections. A server of Bun has no other.
   (server instanceof Listener ? Listener.prototype : server).close.call(server);
@@ -116,29 +116,6 @@ function serverOf(fetch: ReturnType<typeof appOf>["fetch"], { headerLimit }: Set
   // By default 5 s. A request that a client sends while the service ends an idle connection fails; proxies keep theirs for 60 s.
   server.keepAliveTimeout = KEEP_ALIVE;
   return server;
-}
-
-/** What a started service ends. */
-interface Running {
-  readonly server: Server;
-  readonly connections: ReadonlySet<Socket>;
-  readonly grpc: GrpcServer | undefined;
-  readonly file: PolicyFile;
-  unwatch(): void;
-  closeStore(): Promise<void>;
-}
-
-/** Ends the requests under way within this many ms, then gives leased tokens back, and closes the store. */
-async function stop(running: Running, within: number, log: Log): Promise<void> {
-  const { grpc, file, unwatch, closeStore } = running;
-  // A page would keep its connection for as long as it is open.
-  file.console?.close();
-  const draining = Promise.all([drain(running, within), grpc?.close(within)]);
-  unwatch();
-  const drained = (await draining).every((inTime) => inTime !== false);
-  await file.policies.limiter.release();
-  await closeStore();
-  log.info("stopped", drained ? {} : { message: `requests still ran after ${within} ms and were cut off` });
 }
 
 /**
@@ -173,8 +150,18 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
       server.close();
       throw error;
     });
-    const closeStore = (): Promise<void> => opened.close();
-    const running: Running = { server, connections, grpc, file, unwatch: file.watch(), closeStore };
+    const unwatch = file.watch();
+    /** Ends the requests under way within this many ms, then gives leased tokens back, and closes the store. */
+    const stop = async (within: number): Promise<void> => {
+      // A page would keep its connection for as long as it is open.
+      file.console?.close();
+      const draining = Promise.all([drain(server, connections, within), grpc?.close(within)]);
+      unwatch();
+      const drained = (await draining).every((inTime) => inTime !== false);
+      await file.policies.limiter.release();
+      await opened.close();
+      log.info("stopped", drained ? {} : { message: `requests still ran after ${within} ms and were cut off` });
+    };
     const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
     const [store, rules] = [opened.shown, file.policies.names];
     log.info("started", { url, port, grpcPort: grpc?.port, store, rules, version, pid: process.pid });
@@ -186,7 +173,7 @@ export async function serve(settings: Settings, log: Log): Promise<Service> {
         stopping = true;
         held = acceptAll(server, settings.shutdownTimeout / 10);
         await held;
-        const stopped = stop(running, settings.shutdownTimeout, log);
+        const stopped = stop(settings.shutdownTimeout);
         // The listener has ended before this line, which takes time.
         log.info("stopping", { reason });
         await stopped;
