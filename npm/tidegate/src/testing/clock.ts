@@ -22,12 +22,6 @@ export interface FakeClock {
   pass(ms: number): Promise<void>;
 }
 
-interface Timer {
-  readonly id: number;
-  readonly at: number;
-  readonly callback: () => void;
-}
-
 /** 2025-01-01T00:00:00Z: the start of a second, a minute, an hour and a day, so that expected times are easy to read. */
 const START = 1_735_689_600_000;
 
@@ -78,7 +72,7 @@ export function fakeClock(start: number = START): FakeClock {
   let time = finite("start", start);
   let ids = 0;
   /** In order of time, then of age. */
-  const timers: Timer[] = [];
+  const timers: { readonly id: number; readonly at: number; readonly callback: () => void }[] = [];
 
   /** Runs the first timer that is due by then, at its time or now, whichever is later. */
   function runFirst(end: number): boolean {

@@ -1,6 +1,7 @@
 import { HOUR, MINUTE } from "../../limit/duration.ts";
+import type { Keyed } from "../../limiter/options.ts";
 import { holds, same } from "../expectation.ts";
-import { type Cases, needs } from "../subject.ts";
+import { type Cases, needs, type Subject } from "../subject.ts";
 
 const SHARDS = [2, 3, 8] as const;
 const config = (shards: number) => ({ kind: "token bucket", rate: 24, period: HOUR, shards }) as const;
@@ -11,6 +12,12 @@ const config = (shards: number) => ({ kind: "token bucket", rate: 24, period: HO
  */
 const TOLERANCE = 1e-9;
 
+/** Throws unless the limit holds so many tokens. */
+async function hasLeft(subject: Subject<"parts">, key: Keyed, expected: number, about: string): Promise<void> {
+  const { value } = await subject.getValue("parts", key);
+  holds(Math.abs(value - expected) < TOLERANCE, `${about}: ${expected} should be left, not ${value}`);
+}
+
 /** A limit with shards decides as one bucket, whether its rows live apart or not. */
 export const SHARDED: Cases = {
   "grants any count up to the capacity, at every number of shards": needs(["shards"], async ({ limits }) => {
@@ -19,8 +26,7 @@ export const SHARDED: Cases = {
       for (const count of [24, 23.5, 13, 24 / shards, 1]) {
         const [about, key] = [`${count} of 24 in ${shards} shards`, `${shards}: ${count}`];
         same((await subject.limit("parts", { key, count })).ok, true, about);
-        const { value } = await subject.getValue("parts", { key });
-        holds(Math.abs(value - (24 - count)) < TOLERANCE, `${about}: ${24 - count} should be left, not ${value}`);
+        await hasLeft(subject, { key }, 24 - count, about);
       }
       same((await subject.limit("parts", { count: 24.5 })).reason, "exceeds capacity", "more than the capacity");
     }
@@ -78,13 +84,8 @@ export const SHARDED: Cases = {
     for (const shards of SHARDS) {
       const subject = limits({ parts: { ...config(shards), maxReserved: 12 } });
       const key = `${shards}`;
-      const left = async (expected: number, about: string) => {
-        const { value } = await subject.getValue("parts", { key });
-        holds(
-          Math.abs(value - expected) < TOLERANCE,
-          `${about}, ${shards} shards: ${expected} should be left, not ${value}`,
-        );
-      };
+      const left = (expected: number, about: string) =>
+        hasLeft(subject, { key }, expected, `${about}, ${shards} shards`);
       await subject.charge("parts", { key, count: 20 });
       await left(4, "20 charged");
       await subject.give("parts", { key, count: 5.5 });
@@ -101,10 +102,7 @@ export const SHARDED: Cases = {
     ["limitAll", "shards"],
     async ({ limits }) => {
       const subject = limits({ parts: config(4), user: { kind: "token bucket", rate: 5, period: MINUTE } });
-      const left = async (expected: number, about: string) => {
-        const { value } = await subject.getValue("parts");
-        holds(Math.abs(value - expected) < TOLERANCE, `${about}: ${expected} should be left, not ${value}`);
-      };
+      const left = (expected: number, about: string) => hasLeft(subject, {}, expected, about);
       const take = (counts: number[], user: number) =>
         subject.limitAll([
           ...counts.map((count) => ({ name: "parts" as const, count })),
