@@ -22,17 +22,12 @@ interface Database {
   query(table: string): {
     withIndex(
       name: string,
-      range: (q: Range) => unknown,
+      range: (q: { eq(field: string, value: string): unknown; lte(field: string, value: number): unknown }) => unknown,
     ): { collect(): Promise<Row[]>; take(n: number): Promise<Row[]> };
   };
   insert(table: string, fields: State & { id: string; dropAt: number }): Promise<unknown>;
   patch(row: unknown, fields: State & { dropAt: number }): Promise<void>;
   delete(row: unknown): Promise<void>;
-}
-
-interface Range {
-  eq(field: string, value: string): unknown;
-  lte(field: string, value: number): unknown;
 }
 
 interface Row extends State {

@@ -24,8 +24,11 @@ const LOCKED = "the row is locked by another transaction";
 export class Queue {
   readonly #options: QueueOptions;
   readonly #executor: Executor;
-  /** The rows that other transactions have locked, as far as this process has seen, by id; those first that were tried longest ago. */
-  readonly #locked = new Map<string, LockedRow>();
+  /**
+   * The rows that other transactions have locked, as far as this process has seen, by id; those first that were tried longest
+   * ago. `seenAt` is `performance.now()`, ms, when one was last seen locked.
+   */
+  readonly #locked = new Map<string, { readonly seenAt: number; readonly cause: unknown }>();
   /**
    * The requests that wait, in their order: those on rows that count as locked (reads only behind a write), and the others. A
    * request changes lists when a statement finds its row locked, and when the row counts as free again.
@@ -196,13 +199,6 @@ export class Queue {
     const seenAt = now - begun > LOCK_WAIT ? now : row.seenAt;
     if (now - seenAt < QUIET) this.#locked.set(id, { ...row, seenAt });
   }
-}
-
-/** A row that another transaction has locked. */
-interface LockedRow {
-  /** `performance.now()`, ms, when it was last seen locked. */
-  readonly seenAt: number;
-  readonly cause: unknown;
 }
 
 /** The requests of one statement, and those that still wait, both in their order. */

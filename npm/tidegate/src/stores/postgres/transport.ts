@@ -13,11 +13,6 @@ const PROBE_AFTER = 1000;
 const BEFORE_DEADLINE = 2;
 const MOST_BEFORE_DEADLINE = 20;
 
-/** That many ms if this many are left: more than the event loop is usually behind. */
-function beforeDeadline(rest: number): number {
-  return Math.max(BEFORE_DEADLINE, Math.min(MOST_BEFORE_DEADLINE, rest / 10));
-}
-
 /** How long a statement may take. */
 export interface Bounds {
   /** ms that it waits for a lock. */
@@ -126,7 +121,9 @@ function replyInTime(sent: Sent, timeout: number, rest: number): Promise<unknown
   return new Promise((resolve, reject) => {
     let cancel = (): void => {};
     const atTimeout = (): void => reject(isWithdrawn(sent) ? notSent() : new Error(`no answer within ${timeout} ms`));
-    const beforeEnd = Math.max(0, Math.floor(rest - beforeDeadline(rest)));
+    // More than the event loop is usually behind.
+    const early = Math.max(BEFORE_DEADLINE, Math.min(MOST_BEFORE_DEADLINE, rest / 10));
+    const beforeEnd = Math.max(0, Math.floor(rest - early));
     if (beforeEnd < timeout) {
       // Also if it fires late: a client may send the statement once the caller has been answered.
       const timer = setTimeout(() => {

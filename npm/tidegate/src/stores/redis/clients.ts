@@ -148,11 +148,6 @@ function firstOf(client: Emitter, events: readonly string[]): Promise<void> {
 
 type Server = Omit<Link, "run">;
 
-interface IoredisCommand {
-  pipelineIndex?: number;
-  reject(error: Error): void;
-}
-
 /** What ioredis has besides what its types name: the same commands, replying with bytes. */
 interface Ioredis extends Emitter {
   readonly isCluster?: boolean;
@@ -174,7 +169,7 @@ function ioredis(client: Ioredis, server: Server): Link {
   const once = Object.create(client, {
     options: { value: { ...client.options, enableAutoPipelining: false } },
     sendCommand: {
-      value: (command: IoredisCommand, ...rest: unknown[]) => {
+      value: (command: { pipelineIndex?: number; reject(error: Error): void }, ...rest: unknown[]) => {
         command.pipelineIndex = -1;
         const { reject } = command;
         const reply = client.sendCommand(command, ...rest);
