@@ -25,18 +25,6 @@ export interface LimitedFetch {
   drain(): Promise<void>;
 }
 
-/** One of the times that a request is sent. */
-interface Attempt {
-  /** Its number among the requests of the key. */
-  readonly number: number;
-  /** 0 before the first retry. */
-  readonly attempt: number;
-  readonly url: URL;
-  readonly key: string;
-  /** Epoch ms after which it is not sent again. */
-  readonly notAfter: number;
-}
-
 /** A retry has waited already: it precedes later requests. */
 const RETRY_PRIORITY = 9;
 /** ms of the first wait if the server sets none; each further one is twice as long. */
@@ -99,8 +87,15 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     return { key, count, retries: replayable && mayRepeat ? maxRetries : 0 };
   }
 
-  /** Applies the limits that a response reports. Returns when to retry, epoch ms, if it is a denial that may be waited for. */
-  function retryAtOf(response: Response, pace: ServerPace, request: Attempt): number | undefined {
+  /**
+   * Applies the limits that a response reports. Returns when to retry, epoch ms, if it is a denial that may be waited for.
+   * `number` counts the requests of the key, and `attempt` the earlier ones of this call, which is not sent again after `notAfter`.
+   */
+  function retryAtOf(
+    response: Response,
+    pace: ServerPace,
+    request: { number: number; attempt: number; url: URL; key: string; notAfter: number },
+  ): number | undefined {
     check("fetch", response, RESPONSE);
     // A redirect may lead anywhere: what a stranger reports must not hold back the requests of the key.
     if (response.redirected && !areRelated(new URL(response.url).hostname, request.url.hostname)) return undefined;

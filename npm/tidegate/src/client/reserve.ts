@@ -20,7 +20,7 @@ export class Reserve {
   readonly #changed: () => void;
   readonly #slots: Slots = new Slots();
   /** Since the first decision. */
-  #meter: Meter | undefined;
+  #meter: ReturnType<typeof meterOf> | undefined;
   /** Tokens that the queued calls need. */
   #owed = 0;
   /** Requests to the source that are in flight. */
@@ -93,7 +93,7 @@ export class Reserve {
       // It was made after the request was sent: less than that is from before one of the clocks was set.
       this.#offset = offset <= known ? offset : Math.max(known + (offset - known) * DRIFT, sent - decision.now);
     }
-    this.#meter ??= new Meter(configOfDecision(decision));
+    this.#meter ??= meterOf(configOfDecision(decision));
     // What took a failed store's place is not of its clock, and a local limit has another rate and state.
     this.#slots.add(decision, count, isOwn ? 0 : now - (this.#offset ?? 0) - decision.now);
     return decision;
@@ -175,41 +175,32 @@ export class Reserve {
  * reserved tokens fall due; a limit that is full would have lost them. The meter is such a limit, of the capacity and one call:
  * one call more, so that a late timer costs no rate.
  */
-class Meter {
-  readonly #config: Config;
-  #limit: Evaluator | undefined;
-  #room = 0;
-  #state: State | null = null;
+function meterOf({ capacity = 0, ...config }: Config) {
+  const { kind, rate, period } = config;
+  // What reservations may take at one instant: a window's rate, or a bucket's capacity and the ms that is rounded.
+  const once = kind === "fixed window" ? Math.max(capacity, rate) : capacity + rate / (period as number);
+  let limit: Evaluator | undefined;
+  /** The most tokens of a call so far. */
+  let room = 0;
+  let state: State | null = null;
 
-  constructor(config: Config) {
-    this.#config = config;
+  function limitFor(count: number): Evaluator {
+    if (limit !== undefined && count <= room) return limit;
+    limit = new Evaluator("meter", { ...config, capacity: Math.min(once + count, MAX_COUNT) } as Config, algebra());
+    if (state !== null) state = { value: state.value + (count - room), ts: state.ts };
+    room = count;
+    return limit;
   }
 
-  /** Epoch ms, on the limiter's clock, from which a call of `count` tokens may run; `now` or before if it may now. */
-  at(count: number, now: number): number {
-    if (count === 0) return now;
-    if (count > this.#room) this.#grow(count);
-    const call = { op: "check", count, reserve: false } as const;
-    return (this.#limit as Evaluator).evaluate(this.#state, call, now).decision.retryAt ?? now;
-  }
-
-  ran(count: number, now: number): void {
-    if (this.#limit === undefined) return;
-    const call = { op: "charge", count, reserve: false } as const;
-    this.#state = this.#limit.evaluate(this.#state, call, now).state;
-  }
-
-  #grow(room: number): void {
-    const { capacity = 0, ...config } = this.#config;
-    const { kind, rate, period } = config;
-    // What reservations may take at one instant: a window's rate, or a bucket's capacity and the ms that is rounded.
-    const once = kind === "fixed window" ? Math.max(capacity, rate) : capacity + rate / (period as number);
-    this.#limit = new Evaluator(
-      "meter",
-      { ...config, capacity: Math.min(once + room, MAX_COUNT) } as Config,
-      algebra(),
-    );
-    if (this.#state !== null) this.#state = { value: this.#state.value + (room - this.#room), ts: this.#state.ts };
-    this.#room = room;
-  }
+  return {
+    /** Epoch ms, on the limiter's clock, from which a call of `count` tokens may run; `now` or before if it may now. */
+    at(count: number, now: number): number {
+      if (count === 0) return now;
+      const call = { op: "check", count, reserve: false } as const;
+      return limitFor(count).evaluate(state, call, now).decision.retryAt ?? now;
+    },
+    ran(count: number, now: number): void {
+      if (limit !== undefined) ({ state } = limit.evaluate(state, { op: "charge", count, reserve: false }, now));
+    },
+  };
 }

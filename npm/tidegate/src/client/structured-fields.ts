@@ -8,8 +8,6 @@ export interface Item {
   readonly parameters: ReadonlyMap<string, Item["value"]>;
 }
 
-type Bare = Omit<Item, "parameters">;
-
 const KEY = /[a-z*][a-z0-9_.*-]*/y;
 const SPACES = / */y;
 const BLANKS = /[ \t]*/y;
@@ -25,81 +23,76 @@ const KINDS: readonly (readonly [pattern: RegExp, kind: Item["kind"], parse: (in
   [/%"((?:[\x20\x21\x23\x24\x26-\x7e]|%[0-9a-f]{2})*)"/y, "display", decodeURIComponent],
 ];
 
-/** Reads a string from left to right; throws if it is malformed. */
-class Reader {
-  readonly #text: string;
-  #at = 0;
+/** Reads a text from left to right; throws if it is malformed. */
+function readerOf(text: string) {
+  let at = 0;
 
-  constructor(text: string) {
-    this.#text = text;
+  function match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text);
+    if (found !== null) at = pattern.lastIndex;
+    return found;
   }
 
-  /** Members between commas, to the end of the text. */
-  members<T>(member: () => T): T[] {
-    const found: T[] = [];
-    this.#match(SPACES);
-    if (this.#at === this.#text.length) return found;
-    for (;;) {
-      found.push(member());
-      this.#match(BLANKS);
-      if (this.#at === this.#text.length) return found;
-      if (!this.#skip(",")) throw new Error("a comma is missing");
-      this.#match(BLANKS);
-    }
+  function skip(character: string): boolean {
+    if (text[at] !== character) return false;
+    at++;
+    return true;
   }
 
-  item(): Item {
-    return { ...this.#bare(), parameters: this.#parameters() };
+  function key(): string {
+    const found = match(KEY);
+    if (found === null) throw new Error("a key is missing");
+    return found[0];
   }
 
-  /** A member of a dictionary: a key, and an item or the key alone. */
-  entry(): [string, Item] {
-    const key = this.#key();
-    return [key, this.#skip("=") ? this.item() : { kind: "boolean", value: true, parameters: this.#parameters() }];
-  }
-
-  #parameters(): Item["parameters"] {
-    const parameters = new Map<string, Item["value"]>();
-    while (this.#skip(";")) {
-      this.#match(SPACES);
-      const key = this.#key();
-      parameters.set(key, this.#skip("=") ? this.#bare().value : true);
-    }
-    return parameters;
-  }
-
-  #bare(): Bare {
+  function bare(): Omit<Item, "parameters"> {
     for (const [pattern, kind, parse] of KINDS) {
-      const match = this.#match(pattern);
-      if (match !== null) return { kind, value: parse(match[1] as string) };
+      const found = match(pattern);
+      if (found !== null) return { kind, value: parse(found[1] as string) };
     }
     throw new Error("an item is missing");
   }
 
-  #key(): string {
-    const match = this.#match(KEY);
-    if (match === null) throw new Error("a key is missing");
-    return match[0];
+  function parameters(): Item["parameters"] {
+    const found = new Map<string, Item["value"]>();
+    while (skip(";")) {
+      match(SPACES);
+      const name = key();
+      found.set(name, skip("=") ? bare().value : true);
+    }
+    return found;
   }
 
-  #match(pattern: RegExp): RegExpExecArray | null {
-    pattern.lastIndex = this.#at;
-    const match = pattern.exec(this.#text);
-    if (match !== null) this.#at = pattern.lastIndex;
-    return match;
-  }
+  const item = (): Item => ({ ...bare(), parameters: parameters() });
 
-  #skip(character: string): boolean {
-    if (this.#text[this.#at] !== character) return false;
-    this.#at++;
-    return true;
-  }
+  return {
+    item,
+    /** A member of a dictionary: a key, and an item or the key alone. */
+    entry(): [string, Item] {
+      const name = key();
+      return [name, skip("=") ? item() : { kind: "boolean", value: true, parameters: parameters() }];
+    },
+    /** Members between commas, to the end of the text. */
+    members<T>(member: () => T): T[] {
+      const found: T[] = [];
+      match(SPACES);
+      if (at === text.length) return found;
+      for (;;) {
+        found.push(member());
+        match(BLANKS);
+        if (at === text.length) return found;
+        if (!skip(",")) throw new Error("a comma is missing");
+        match(BLANKS);
+      }
+    },
+  };
 }
 
 /** `undefined` for a malformed field, which must be ignored as a whole (RFC 9651, 4.2). */
-function read<T>(text: string | null | undefined, how: (reader: Reader) => T): T | undefined {
+function read<T>(text: string | null | undefined, how: (reader: ReturnType<typeof readerOf>) => T): T | undefined {
   try {
-    return how(new Reader(text ?? ""));
+    return how(readerOf(text ?? ""));
   } catch {
     return undefined;
   }
