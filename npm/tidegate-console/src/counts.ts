@@ -106,8 +106,8 @@ export class Counts {
 
   readonly add = ({ operation, name, key, count, decision: enforced, all }: DecisionEvent): void => {
     if (!TAKES.has(operation)) return;
-    // Nothing was taken, and not because of this limit.
-    if (all !== undefined && !all.ok && enforced.ok) return;
+    // Nothing was taken, as another limit denied the request.
+    if (all?.ok === false && enforced.ok) return;
     // In shadow mode, what the limit decided.
     const decision = enforced.shadow === undefined ? enforced : { ...enforced, ...enforced.shadow };
     const at = this.#now();

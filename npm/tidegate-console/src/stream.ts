@@ -104,7 +104,7 @@ function streamOf({ counts, shadow, process }: Source, denied: number, ended: ()
       const text = news();
       if (text !== "") controller.enqueue(encoder.encode(text));
     } catch (error) {
-      // Of the application's own keys or switches: thrown in a timer it would end the process.
+      // The application's own keys or switches may throw: in a timer that would end the process.
       stop();
       controller.error(error);
     }

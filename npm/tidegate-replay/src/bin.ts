@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program behind `npx tidegate-replay`: it lends the command line this process.
+// The program behind `npx tidegate-replay`: it connects the command line to this process.
 import { readFileSync } from "node:fs";
 import { run, UsageError } from "./cli.ts";
 

@@ -123,7 +123,7 @@ function consoleOf(wanted: boolean, token: string | undefined): boolean {
 
 function settingsOf(values: Values, policies: string, terminal: Terminal, version: string): Settings {
   const { timeout } = values;
-  // Says which file is missing before a store is opened.
+  // Read before a store is opened: an error names the file that is missing.
   text(policies, terminal);
   const adminToken = tokenOf(values["admin-token-file"], terminal);
   return {

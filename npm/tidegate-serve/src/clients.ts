@@ -17,12 +17,12 @@ export const clientsOf = (report: (error: unknown) => void): Clients => ({
     const client = new Redis(url, { connectionName: "tidegate-serve", disconnectTimeout: 0 });
     client.on("error", report).on("ready", () => report(undefined));
     await once(client, "ready", { signal: AbortSignal.timeout(FIRST) }).catch((error) => {
-      // Any other failure may end by itself. After this one ioredis would go on in database 0.
+      // Other failures may pass. After this one ioredis would go on in database 0.
       if (error.command?.name !== "select") return;
       client.disconnect();
       throw new UsageError(`--store has a database that the server refuses: ${messagesOf(error)}`);
     });
-    // Not by QUIT, whose reply a server that stands still never sends. No call waits for one by then.
+    // Not by QUIT, which a server that hangs never answers. No call is under way by then.
     return { client, close: async () => client.disconnect() };
   },
   async postgres(url) {
@@ -36,11 +36,11 @@ export const clientsOf = (report: (error: unknown) => void): Clients => ({
       return socket;
     };
     const client = new pg.Pool({ connectionString: url, application_name: "tidegate-serve", stream, ...patience });
-    // Calls reject with the reason; of a connection that is idle the next call has it.
+    // Calls reject with the reason; if the connection was idle, the next call does.
     client.on("error", () => {});
     const close = async (): Promise<void> => {
       const ended = client.end();
-      // A server that stands still never closes its end, and answers no statement under way.
+      // A server that hangs never closes its end, and answers no statement under way.
       for (const socket of sockets) socket.destroy();
       await ended;
     };

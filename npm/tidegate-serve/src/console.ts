@@ -18,7 +18,7 @@ function isAuthorized(header: string | null, token: string): boolean {
   const isBasic = scheme.toLowerCase() === "basic";
   const decoded = isBasic ? Buffer.from(credentials, "base64").toString() : credentials;
   const given = isBasic ? decoded.slice(decoded.indexOf(":") + 1) : decoded;
-  // Of equal length, so that the time is the same for all.
+  // Hashes have equal lengths, so the comparison takes the same time for all.
   return timingSafeEqual(hash(given), hash(token));
 }
 

@@ -105,7 +105,7 @@ export class PolicyFile {
       ok = false;
       const mistakes = mistakesIn(error);
       if (mistakes === undefined) this.#unread = messagesOf(error);
-      // Logged before: it is tried again until it can be read.
+      // Already logged: the file is read again and again until it is readable.
       if (mistakes === undefined && this.#unread === unread && reason === "file changed") return;
       log.error("policies not reloaded", {
         reason,

@@ -90,11 +90,11 @@ async function acceptAll(server: Server, within: number): Promise<void> {
  */
 async function drain(server: Server, connections: ReadonlySet<Socket>, within: number): Promise<boolean> {
   const closed = once(server, "close");
-  // Not by the method of HTTP, which ends the idle connections. A server of Bun has no other.
+  // Not by `Server.close` of node:http, which ends idle connections too. A server of Bun has no other method.
   (server instanceof Listener ? Listener.prototype : server).close.call(server);
   const idle = setInterval(() => {
     server.closeIdleConnections();
-    // For Node.js one that has sent nothing is not idle. Browsers open some ahead.
+    // To Node.js a connection that has sent nothing is not idle. Browsers open some ahead.
     for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
   }, within / 10);
   const inTime = await endsWithin(within, closed, () => server.closeAllConnections());

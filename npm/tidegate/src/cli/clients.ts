@@ -64,7 +64,7 @@ async function connected<C extends Connecting>(
     reason ??= error;
   });
   try {
-    // A server may accept the connection and then say nothing.
+    // A server may accept the connection and then send nothing.
     await inTime("connection", client.connect());
     // If the server refuses the database, ioredis reports it and goes on in database 0.
     if (reason !== undefined) throw reason;

@@ -49,7 +49,7 @@ function rulesOf(args: Arguments, terminal: Terminal): readonly CheckedRule[] {
   return [...rules, ...(fallback === undefined ? [] : [fallback])];
 }
 
-/** The rules of the document `--policy` that have no tiers: which tier a key is in, only its requests say. */
+/** The rules of the document `--policy` that have no tiers: a key's tier is only known from its requests. */
 export function documentLimits(args: Arguments, terminal: Terminal): readonly DescribedLimit[] {
   if (text(args, "tier") !== undefined) throw new UsageError("--tier needs the name of its rule");
   const rules = rulesOf(args, terminal);
@@ -72,7 +72,7 @@ export function documentLimit(args: Arguments, terminal: Terminal, field: string
   const settings = rule.tiers?.settings ?? [];
   const names = settings.map((one) => one.name).join(", ");
   if (wanted === undefined) {
-    // A key of a tier has other numbers: a block would end sooner or later than it says.
+    // A key of a tier has other numbers: a block would end sooner or later than is printed.
     if (names !== "") terminal.err(`tidegate: ${name} has tiers (${names}): for a key of one of them, give its --tier`);
     return { name, config: rule.limit.config, limitKeys, shadow };
   }

@@ -43,7 +43,7 @@ export const CLOCK: Check = {
   accepts: (clock) => hasMethods(clock, "now", "setTimeout", "clearTimeout"),
 };
 
-/** One timer for one instant. It rings early, too: what it calls reads the clock, and sets it again. */
+/** One timer for one instant. It may call back early: the callback reads the clock, and sets it again. */
 export class Alarm {
   readonly #clock: Clock;
   readonly #ring: () => void;

@@ -50,8 +50,8 @@ const FETCH: Check = { ...FUNCTION, expects: "given if the host has none but thi
  *
  * Aborting a queued request returns its tokens. Rejects with a `QueueError` if the queue is full, or own tokens or the
  * server's limits come after the deadline; and with the errors of `fetch`, which are not retried. A `Request` with a body
- * is copied, so its body stays in memory until the response. On Cloudflare Workers make it in the handler, as `throttle`
- * says. Throws an `InputError` immediately if an option is wrong.
+ * is copied, so its body stays in memory until the response. On Cloudflare Workers make it in the handler, as with
+ * `throttle`. Throws an `InputError` immediately if an option is wrong.
  */
 export function createFetch<const N extends string = string>(options: FetchOptions<N> = {}): LimitedFetch {
   checkTable("createFetch", options, FETCH_OPTIONS);

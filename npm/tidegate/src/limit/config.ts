@@ -42,7 +42,7 @@ export interface TokenBucketConfig extends CommonConfig {
   kind: "token bucket";
 }
 
-/** `rate` tokens come at once at the start of each window of `period` ms. */
+/** `rate` tokens come together at the start of each window of `period` ms. */
 export interface FixedWindowConfig extends CommonConfig {
   /** Tokens come back at the start of each window. */
   kind: "fixed window";
@@ -112,7 +112,7 @@ export function readConfig(
   checkObject("config", config, "an object with kind, rate and period");
   const read = { ...config } as Record<string, unknown>;
   const kind = KINDS.find((known) => known === read["kind"]);
-  // Before the kind, so that a limit in the words of another limiter gets ours.
+  // Checked before the kind, so that a limit written for another library gets the name of our field.
   const legal: readonly string[] = ["kind", ...numbersFor(kind ?? "fixed window"), ...SETTINGS];
   for (const field of Object.keys(read)) {
     if (!legal.includes(field)) throw notAField(field, legal, `a ${kind ?? "limit"}`, read[field]);

@@ -1,7 +1,7 @@
 import { PLAIN, tagOf } from "./realms.ts";
 
 /**
- * Any JavaScript value in a few words, for the end of an error message. Of a URL only the scheme, since it may have a
+ * Any JavaScript value in a few words, for the end of an error message. A URL is cut after its scheme, as it may have a
  * password.
  */
 export function show(value: unknown): string {
@@ -99,7 +99,7 @@ export function messageOf(error: unknown): string {
     cause,
     constructor: type,
   } = Object(error) as { [name: string]: unknown; errors?: unknown[] };
-  // What Node.js says when a host cannot be reached.
+  // The message in Node.js if a host cannot be reached; the reason is the cause.
   if (message === "fetch failed" && cause && cause !== error) return `${message}: ${messageOf(cause)}`;
   if (typeof message === "string" && message !== "") return message;
   try {

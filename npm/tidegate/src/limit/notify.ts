@@ -16,6 +16,6 @@ export function notify(report: () => unknown): void {
   try {
     ignoreRejection(report());
   } catch {
-    // As above.
+    // It cannot be reported anywhere.
   }
 }

@@ -19,14 +19,14 @@ const standIn = (call: Call, decision: Decision, now: number, cause: unknown): D
   cause,
 });
 
-/** Decides as `onStoreError` of each limit, or else of the limiter, says. */
+/** Decides by `onStoreError`: the limit's own, or else the limiter's. */
 export class Fallback {
   readonly #default: OnStoreError;
   readonly #denied: string;
   readonly #store = new MemoryStore({ maxKeys: LOCAL_KEYS });
   readonly #scaled = new WeakMap<Limit, Limit>();
 
-  /** `denied`: what the log says of calls that are denied. */
+  /** `denied`: the words of the log for calls that are denied. */
   constructor(onStoreError: OnStoreError, denied = 'denied (onStoreError: "deny")') {
     this.#default = onStoreError;
     this.#denied = denied;

@@ -212,7 +212,7 @@ export class Limiter<N extends string = string, S extends Store = Store> {
     // All are checked before the first takes tokens.
     const checked = checkKeys(keys);
     const { decideMany } = this.#layered;
-    // Of no keys no store reads the clock.
+    // Without keys there is nothing to decide, so no clock is read.
     if (decideMany !== undefined && checked.length > 0) {
       return decideMany.call(this.#layered, limit, checked, count, this.#time()) as Answer<S, Decision[]>;
     }

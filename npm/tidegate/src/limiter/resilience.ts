@@ -37,7 +37,7 @@ export interface Settings {
   readonly onStoreError: OnStoreError;
   readonly timeout: number;
   readonly log: ReturnType<typeof checkLog>;
-  /** What the log says of denied calls, if their caller does something else with a denial. */
+  /** The words of the log for denied calls, if their caller does something else with a denial. */
   readonly denied?: string;
 }
 
@@ -74,7 +74,7 @@ function recalled(store: AsyncStore, call: Call, now: Now): Decision | undefined
   try {
     return store.recall?.(call, now);
   } catch {
-    // As above.
+    // The store rejects the call itself, with the reason.
     return undefined;
   }
 }

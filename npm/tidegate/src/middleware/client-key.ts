@@ -10,7 +10,7 @@ export interface Incoming extends ClientRequest {
   readonly url?: string | undefined;
   /** The client's address, if the application configured the framework to trust proxies. */
   readonly trusted?: string | undefined;
-  /** The framework trusts every proxy: `trusted` is what stands first in `X-Forwarded-For`, which a client may write. */
+  /** The framework trusts every proxy: `trusted` is the first entry of `X-Forwarded-For`, which a client may write. */
   readonly trustsAll?: boolean | undefined;
 }
 

@@ -118,7 +118,7 @@ export function escalation(block: EscalatingBlock, names: readonly string[]): Es
           const isFirst = now - ts >= countedFor(earlier);
           const length = lengths[isFirst ? 0 : Math.min(earlier, lengths.length - 1)] as number;
           return follow(blocked(limiter, request, length, decision), (answer) => {
-            // For as long, no other begins, and no denial counts.
+            // While it lasts, no other block begins and no denial counts.
             const held = () => follow(begin.block(length), () => pause(length));
             return answerAfter(() => follow(held(), () => isFirst && begun.anew(begun.take)), answer);
           });

@@ -148,7 +148,7 @@ export class Gate<R> {
       this.#countDenial = (denied, decision) =>
         selection?.blocks?.(denied) === true ? decision : count(limiter, denied, decision);
     }
-    // An application's own limiter may have none.
+    // A limiter that the application wrote may have no names.
     const { names }: { names?: readonly string[] } = limiter;
     if (names !== undefined && fixed.length === given.length) this.#names = [...new Set([...fixed, ...names])];
     this.#choose = compileRules(options, names, address, shadow);
@@ -156,7 +156,7 @@ export class Gate<R> {
 
   /**
    * Decides, synchronously if everything it calls is. `undefined` if the request is not limited, or if this gate
-   * has already decided it: `once` is the object that stands for the request in all places where the gate is mounted.
+   * has already decided it: `once` is the object of the request that is the same in all places where the gate is mounted.
    */
   admit(request: R, incoming: Incoming, once?: object): MaybePromise<Admission<R> | undefined> {
     if (once !== undefined) {

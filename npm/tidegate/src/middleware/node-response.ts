@@ -28,7 +28,7 @@ export interface NodeResponse {
 export interface NodeExchange<R> {
   readonly request: R;
   readonly incoming: Incoming;
-  /** The object that stands for the request wherever the gate is mounted. */
+  /** The object of the request that is the same wherever the gate is mounted. */
   readonly once: object | undefined;
   /** Absent if the transport has none, as a WebSocket message. */
   readonly response: NodeResponse | undefined;

@@ -191,7 +191,7 @@ export function checkGateOptions<R, N extends string, D>(options: Options<R, N, 
   return { ...hooks, shadow, headers: headers === false ? undefined : headers, jitter: spread, statusCode, never };
 }
 
-/** `settle`, or what the two options with their own name stand for. */
+/** `settle`, or the function that `skipSuccessfulRequests` and `skipFailedRequests` abbreviate. */
 function settleOf<R>({
   settle,
   skipSuccessfulRequests: successful = false,

@@ -90,7 +90,7 @@ export function metrics(meter: MeterLike, options: MetricsOptions = {}): Observe
   }
   const names = new Set<string>();
   return ({ operation, name, decision, all }: DecisionEvent): void => {
-    // Nothing was taken, and not because of this limit.
+    // Nothing was taken, as another limit denied the request.
     if (all?.ok === false && decision.ok) return;
     if (names.size < MOST_NAMES) names.add(name);
     const limit = names.has(name) ? name : "other";

@@ -72,7 +72,7 @@ const requestOf = (name: string, { key, count, reserve, config }: LimitOptions):
 });
 const copied = (request: LimitRequest<string>): LimitRequest<string> => requestOf(request.name, request);
 
-/** The limiter of policies: it enforces limits as the rules of their configs say. */
+/** The limiter of policies: it enforces limits by the rules of their configs. */
 export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
   constructor(options: LimiterOptions<S>) {
     super({}, checkLimiterOptions(options));
@@ -82,7 +82,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     const how = enforcementOf(options?.config);
     if (options === undefined || how === undefined) return super.limit(name, options as LimitOptions);
     const decided = super.limit(name, silent(options));
-    // Now: a caller may use its object again.
+    // Copied now: the caller may change its object later.
     const request = requestOf(name, options);
     const enforced = follow(decided, (decision) => {
       if (how.shadow) return shadowed(decision);
@@ -122,10 +122,10 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
     const isShadow = hows.map((how) => how?.shadow === true);
     const trials = given.filter((_, i) => isShadow[i]);
     const enforced = given.filter((_, i) => !isShadow[i]);
-    // Before the first takes tokens.
+    // Checked before the first request takes tokens.
     for (const request of trials) callOf(op, request, (name, config) => callLimit(name, config as Config));
     const decided = enforced.length === 0 ? NONE_ENFORCED : decide(op, enforced);
-    // Now, as above.
+    // Copied now: the caller may change its objects later.
     const [later, denied] = [trials.map(copied), enforced.map(copied)];
     const counted = follow(decided, (all) => {
       if (op === "check" || all.ok) return all;
@@ -133,7 +133,7 @@ export class PolicyLimiter<S extends Store> extends Limiter<string, S> {
         enforcementOf(request.config)?.block?.(this, request, decision) ?? decision;
       return escalated(denied, all, count);
     });
-    // As nearly always: the decisions need not be copied.
+    // The usual case: the decisions need not be copied.
     if (trials.length === 0) return counted;
     const spread = (all: AllDecision): MaybePromise<AllDecision> =>
       follow(together(later.map((request) => decide(all.ok ? op : "check", [request]))), (tried) => {

@@ -1,4 +1,4 @@
-// As host-unwasm.ts of the engine.
+// See host-unwasm.ts of the engine.
 import module from "../engine/generated/policy_bg.wasm?module";
 import { type InitOutput, initSync } from "../engine/generated/policy.js";
 

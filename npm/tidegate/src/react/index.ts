@@ -88,7 +88,7 @@ const OPTIONS: Readonly<Record<keyof UseRateLimitOptions, Check>> = {
 export function useRateLimit(name: string, options: UseRateLimitOptions): RateLimit {
   checkTable("useRateLimit", options, OPTIONS, "an object with from");
   const { from, count = 1, reserve = false, initial } = options;
-  // Made in the component, it is new at each render, and its answer renders again: requests without end.
+  // A source that the component makes is new at each render, and its answer renders again: requests without end.
   const { current: made } = useRef({ from, changes: 0 });
   made.changes = made.from === from ? 0 : made.changes + 1;
   made.from = from;

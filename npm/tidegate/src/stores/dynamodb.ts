@@ -108,7 +108,7 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   /** What is written to one item, or only compared. */
   function itemOf({ id, seen, write }: Change<Version>): TransactWriteItem {
     const where = { TableName, ...(seen && unchanged(seen.version)) };
-    // Without a write, the entry was read.
+    // Only read: the transaction fails if it has changed.
     if (write === undefined) return { ConditionCheck: { ...where, Key: keyOf(id) } as never };
     if (write.state === null) return { Delete: { ...where, Key: keyOf(id) } };
     const dropAt = Math.min(Math.ceil((Date.now() + write.dropIn) / 1000), Number.MAX_SAFE_INTEGER);
@@ -146,7 +146,7 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       const { name, CancellationReasons } = Object(error) as TransactionCanceledException;
       const causes =
         name === "TransactionCanceledException" ? CancellationReasons?.map(({ Code = "" }) => Code) : [name];
-      // Throttled is mostly a partition, and never all: a table grants up to its throughput.
+      // Mostly one partition is throttled, and never all calls: a table grants up to its throughput.
       return causes?.every((cause) => BUSY.test(cause)) === true ? "entries" : undefined;
     },
   });

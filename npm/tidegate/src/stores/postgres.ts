@@ -159,7 +159,7 @@ class PostgresStore implements AsyncStore {
    * Throws an `InputError` if it is the client that makes transactions, such as a pool: nothing would roll back.
    */
   within(client: PostgresClient): PostgresStore {
-    // First what is not a client at all, whose remedy is another.
+    // The constructor refuses what is no client at all: that has another remedy.
     const store = new PostgresStore(client, this.#options, true);
     checkTransaction(client);
     return store;

@@ -110,7 +110,7 @@ class RedisStore implements AsyncStore {
     const { op, limit, key } = call;
     if (op !== "take" && op !== "check") return undefined;
     const now = integer(passed);
-    // Only what may be denied for ever needs the clock, which is not read for each call.
+    // Only a call that may be denied for ever needs the clock; for the others it is not read.
     const isUsual = call.count <= limit.policy.capacity && !call.reserve;
     const never = isUsual ? undefined : limit.never(call, now ?? this.#pipeline.clock.latest() ?? Date.now());
     if (never !== undefined || this.#denials.none) return never;

@@ -100,9 +100,9 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
       await connection.run(`DELETE FROM ${table} WHERE id IN (${full})`, [String(Date.now())]);
     },
     isMissing: (error) => /no such table/i.test(messageOf(error)),
-    // The last also of a table from before this version on Turso, whose engine reads no key of a table WITHOUT ROWID.
+    // Turso's engine reports the last for tables of earlier versions: it reads no key of a table WITHOUT ROWID.
     isForeign: (error) => /no such column|has no column named|ON CONFLICT clause does not/i.test(messageOf(error)),
-    // Reported before anything has changed. The last is libSQL's, of a client whose one connection is in a transaction.
+    // Reported before anything has changed. libSQL reports the last if the client's one connection is in a transaction.
     busy: (error) =>
       /database (table )?is (locked|busy)|SQLITE_BUSY|TRANSACTION_ACTIVE/i.test(messageOf(error))
         ? "database"

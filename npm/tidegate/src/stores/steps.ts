@@ -129,7 +129,7 @@ export class Steps {
       if (state === null || (Number.isFinite(state?.value) && Number.isFinite(state?.ts))) return state;
       throw new NotAState(`what is stored must be { value, ts }, or null if nothing is; got ${show(state)}`);
     } catch (error) {
-      // Of this row alone, whatever else the step is on.
+      // Names this row alone, even if the step has others.
       throw error instanceof NotAState
         ? failure(error, { store: this.#store, operation: "read", identity: id })
         : error;

@@ -110,7 +110,7 @@ export function swapping<Version>(database: Swappable<Version>): Run {
     while (calls.length > 0) {
       await overdueTimers(firstDeadline(calls, until));
       calls = worthwhile(calls);
-      // Every caller has been answered: what is taken now would be lost.
+      // Every caller has been answered: tokens that are taken now would be lost.
       if (calls.length === 0) return;
       const outcome = await attempt(calls, until);
       if ("unread" in outcome) return apart(calls, outcome.unread, until);
@@ -190,7 +190,7 @@ async function pauseAfter(refusals: number, failure: unknown, calls: readonly Wa
   const message = `not stored in ${times}: ${messageOf(failure)}`;
   const notStored = failure instanceof KeyError ? new KeyError(message, failure.answered) : new Error(message);
   for (const { deadline } of calls) deadline.why = notStored;
-  // Longer each time and never the same, so that callers that met once do not meet again.
+  // Longer after each attempt, and random: callers that collided would otherwise collide again.
   const pause = Math.random() * Math.min(PAUSE_MOST, 2 ** refusals);
   if (performance.now() + pause > until.at) throw notStored;
   await new Promise((resolve) => setTimeout(resolve, pause));

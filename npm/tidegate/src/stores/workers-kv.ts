@@ -191,7 +191,7 @@ function statesIn(namespace: KvNamespaceLike, prefix: string) {
   async function reset(limit: Limit, key: Key): Promise<void> {
     const id = limit.identity(key);
     const before = cached.get(id);
-    // First, so that no call that is decided meanwhile writes the old state.
+    // Before the deletion, so that no call that is decided meanwhile writes the old state.
     const after = add({ limit, key, state: null });
     try {
       // A write that arrives after the deletion would undo it.
@@ -239,7 +239,7 @@ function statesIn(namespace: KvNamespaceLike, prefix: string) {
     for (const [id, at] of cached) {
       cached.delete(id);
       if (!at.isAhead) return;
-      // To the end of the order.
+      // Moved to the end of the order.
       cached.set(id, at);
       if (++visited === MAX_VISITED) break;
     }

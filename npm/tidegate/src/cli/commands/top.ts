@@ -108,7 +108,7 @@ async function listOf(pages: Pages, listing: Listing, now: number): Promise<List
       const { limit, limitKeys } = listed;
       const start = { start: limit.start(key) };
       const { ok, retryAt, retryAfter } = limit.evaluate(state, call, now, start).decision;
-      // Of no tokens, since that of a call that is granted has the tokens that it would leave.
+      // A check of 0 tokens: that of a granted call reports the tokens that the call would leave.
       const { value, limit: capacity, resetAt } = limit.evaluate(state, LOOK, now, start).decision;
       const shown = key === undefined || limitKeys === undefined ? key : textOf(key);
       const row = { name, key: shown, value, limit: capacity, ok, retryAt, retryAfter, resetAt };

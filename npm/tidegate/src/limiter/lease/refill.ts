@@ -127,7 +127,7 @@ export class RefilledLease extends Lease {
     }
   }
 
-  /** One step at the store, which lends that many tokens if it is granted. */
+  /** One call of the store. If it is granted, the lease has `lent` more tokens. */
   async #put(op: Op, count: number, lent: number): Promise<Decision> {
     const { limit, key } = this;
     const { resilient, time } = this.#lender;

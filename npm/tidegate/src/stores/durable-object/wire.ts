@@ -90,12 +90,12 @@ export function sender(callObject: (object: string, request: Request) => Promise
       // An object carries out one call after another: the others wait, which is not an outage.
       for (const waiting of out.get(object) ?? []) if (waiting !== deadline) waiting.why = LITTLE_TIME;
     } catch (error) {
-      // So the runtime marks what concerns this object alone.
+      // The runtime marks errors that concern this object alone.
       throw Object(error).overloaded ? new KeyError(messageOf(error), true) : error;
     } finally {
       out.delete(object);
     }
-    // Of a subclass that calls `super.handle` without `return`.
+    // A subclass may call `super.handle` without `return`.
     if (!(reply as Reply | undefined)) throw new TypeError("`handle` must return what `super.handle` returns");
     if ("answer" in reply) return reply;
     if ("alone" in reply) return undefined;

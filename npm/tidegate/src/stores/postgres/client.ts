@@ -108,7 +108,7 @@ const BUILDERS = [
   ],
   [
     "getUnitOfWork",
-    // Likewise, as `orm.em` stands for the entity manager of the transaction that the code is in.
+    // Likewise: `orm.em` forwards to the entity manager of the transaction that the code is in.
     "MikroORM's EntityManager; pass { query } on the Kysely of its fork, or of the transaction, as in the guide on PostgreSQL",
   ],
   ["executeQuery", "Kysely; pass { query: (text, values = []) => db.executeQuery(CompiledQuery.raw(text, values)) }"],
@@ -153,7 +153,7 @@ export function databaseOf(client: PostgresClient, prepare: boolean): Database {
   return { send: querySender(client, query, prepare), run: (text) => query.call(client, text) };
 }
 
-/** Sends by a function that sends at once, and cannot withdraw. */
+/** Sends by a function that sends immediately, so nothing can be withdrawn. */
 const sending =
   (query: (statement: Statement, timeout: number) => PromiseLike<unknown>): Send =>
   (make, timeout) => ({
@@ -272,7 +272,7 @@ const acquire = (pool: Pool): Promise<Connection> =>
       if (connection === undefined) reject(error);
       else acquired(connection);
     });
-    // A `connect` of the application's own may take no callback, or take one and return a promise too, as of nothing.
+    // A `connect` of the application's own may take no callback, or take one and return a promise too.
     returned?.then(acquired).then(undefined, reject);
   });
 

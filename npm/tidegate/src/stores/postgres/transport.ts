@@ -24,7 +24,7 @@ export interface Bounds {
 /** The statement was not sent: no connection was free for it in time. */
 export class NotSent extends Error {}
 
-/** By what is called: a handful of texts. */
+/** By what they call: a handful of texts. */
 const statements = new Map<string, Statement>();
 
 /** The statement of that text, which the first caller makes. */

@@ -148,7 +148,7 @@ export class Pipeline {
       const message = messageOf(error);
       // A missing script has done nothing. Whatever else failed may have been carried out, and is not repeated.
       if (!whole && signals(message, MISSING_SCRIPT)) this.#call(sent, true, clock.mark());
-      // Nor has a call whose keys the server refused. Each entry alone may have none of those.
+      // Nor has a call with a key that the server refused: its entries are sent one by one.
       else if (entries.length > 1 && signals(message, OF_KEYS)) {
         for (const entry of entries) this.#run({ now, slot, entries: [entry] });
       } else for (const entry of entries) fail(entry, error);

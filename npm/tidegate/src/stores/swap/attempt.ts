@@ -63,7 +63,7 @@ export class Attempt<Version> implements Transaction {
   async decide(): Promise<End[]> {
     const { sharding } = this.#database;
     const known = this.#calls.flatMap(({ ids, targets }) =>
-      // Which shards a call needs, it picks itself.
+      // A limit with shards picks the ones that it reads.
       ids.filter((_, i) => sharding === undefined || targets[i]?.limit.policy.shards === 1),
     );
     const ids = [...new Set(known)];

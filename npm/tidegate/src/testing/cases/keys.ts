@@ -15,7 +15,7 @@ export const KEYS: Cases = {
       const { ok } = await subject.limit("once", keyed(key));
       if (ok) continue;
       for (const earlier of ODD_KEYS.slice(0, i)) {
-        // A reset that frees this key is of the key that it was confused with.
+        // If this key is free again, the reset was that of a key that it was confused with.
         await subject.reset("once", keyed(earlier));
         holds(!(await subject.check("once", keyed(key))).ok, `${named(key)} is taken for ${named(earlier)}`);
       }
