@@ -56,13 +56,7 @@ function seriesOf(index: number, name: string | null) {
   return { index, name, add, figures };
 }
 
-const UNITS = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["min", 60_000],
-  ["s", 1000],
-  ["ms", 1],
-] as const;
+const UNITS = Object.entries({ d: 86_400_000, h: 3_600_000, min: 60_000, s: 1000 });
 
 function durationText(ms: number): string {
   const [unit, size] = UNITS.find(([, size]) => ms % size === 0) ?? ["ms", 1];

@@ -42,12 +42,7 @@ export async function readState(
   return { name, key: given, value, limit, count, ok, retryAt, retryAfter, reason, resetAt, now, config };
 }
 
-const UNITS = [
-  ["d", DAY],
-  ["h", HOUR],
-  ["min", MINUTE],
-  ["s", SECOND],
-] as const;
+const UNITS = Object.entries({ d: DAY, h: HOUR, min: MINUTE, s: SECOND });
 
 /** A time in its two largest units: `14 min 3 s`. */
 export function spanText(ms: number): string {

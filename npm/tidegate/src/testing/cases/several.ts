@@ -32,15 +32,9 @@ export const SEVERAL: Cases = {
         { name: "world", count: 6 },
         { name: "user", key: "bob", count: 5 },
       ] as const;
-      for (const order of [
-        [0, 1, 2],
-        [2, 1, 0],
-        [0, 2],
-        [2, 1],
-        [1, 0, 2],
-      ]) {
+      for (const order of ["012", "210", "02", "21", "102"]) {
         clock.advance(10);
-        const denied = await subject.limitAll(order.map((i) => requests[i as 0 | 1 | 2]));
+        const denied = await subject.limitAll([...order].map((i) => requests[Number(i) as 0 | 1 | 2]));
         same(denied.ok, false, `limitAll of ${order}`);
         const times = denied.decisions.filter((d) => !d.ok).map((d) => d.retryAt ?? 0);
         same(denied.retryAt, Math.max(...times), `retryAt of ${order}: the latest of those that deny`);
@@ -94,11 +88,7 @@ export const SEVERAL: Cases = {
         const error: unknown = await subject[all](requests).catch((thrown: unknown) => thrown);
         const { message, field } = Object(error) as { message?: unknown; field?: unknown };
         same([message, field], [rule, "count"], `the error of ${all}`);
-        same(
-          (await Promise.all(beside)).map(({ ok }) => ok),
-          [true, true],
-          "the calls beside it",
-        );
+        for (const { ok } of await Promise.all(beside)) same(ok, true, "a call beside it");
       }
       same(
         (await subject.getValue("vast", { key: "ann" })).value,
