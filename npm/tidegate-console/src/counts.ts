@@ -75,6 +75,8 @@ const TAKES: ReadonlySet<DecisionEvent["operation"]> = new Set(["limit", "limitA
 
 /** Counts the events of a limiter. */
 export class Counts {
+  /** The number of denials so far, which is the id of the last one. */
+  denied = 0;
   /** Epoch ms; of the first request if Workers made the console, which have no time outside of requests. */
   #since: number;
   readonly #keys: ConsoleKeys;
@@ -86,7 +88,6 @@ export class Counts {
   /** The denied keys of each epoch minute. */
   readonly #minutes = Array.from({ length: MINUTES }, () => ({ minute: Number.NaN, summary: new Summary(ROOM) }));
   readonly #denials: Denial[] = [];
-  #denied = 0;
 
   constructor(keys: ConsoleKeys, now: () => number) {
     const { names } = keys;
@@ -111,7 +112,7 @@ export class Counts {
     if (decision.ok) return;
     this.#summary(Math.floor(at / 60_000)).add(`${series.index}:${key ?? ""}`);
     const { retryAfter = null, degraded = false } = decision;
-    const id = ++this.#denied;
+    const id = ++this.denied;
     const shown = key === undefined ? null : this.#textOf(name, key);
     this.#denials[id % MOST_DENIALS] = { id, at, name, key: shown, count, retryAfter, degraded };
   };
@@ -124,11 +125,6 @@ export class Counts {
   /** The names of the limits whose keys can be read and changed. */
   get defined(): readonly string[] {
     return this.#keys.names;
-  }
-
-  /** The number of denials so far, which is the id of the last one. */
-  get denied(): number {
-    return this.#denied;
   }
 
   /** The text of a key; the key itself if the application's function throws: it must end no decision, and no timer of a stream. */
@@ -188,11 +184,11 @@ export class Counts {
 
   /** The newest denials after the one with this id. */
   denials(after: number): Denials {
-    const first = Math.max(after + 1, this.#denied - MOST_DENIALS + 1);
+    const first = Math.max(after + 1, this.denied - MOST_DENIALS + 1);
     const denials = Array.from(
-      { length: Math.max(this.#denied - first + 1, 0) },
+      { length: Math.max(this.denied - first + 1, 0) },
       (_, i) => this.#denials[(first + i) % MOST_DENIALS] as Denial,
     );
-    return { denials, skipped: this.#denied - after - denials.length };
+    return { denials, skipped: this.denied - after - denials.length };
   }
 }

@@ -10,34 +10,26 @@
 /** Counts by key. */
 export class Summary {
   readonly #room: number;
-  readonly #counts = new Map<string, number>();
-  #reduction = 0;
+  readonly counts: Map<string, number> = new Map();
+  /** How far a count may be below the true one. */
+  reduction = 0;
 
   constructor(room: number) {
     this.#room = room;
   }
 
-  /** How far a count may be below the true one. */
-  get reduction(): number {
-    return this.#reduction;
-  }
-
-  get counts(): ReadonlyMap<string, number> {
-    return this.#counts;
-  }
-
   add(key: string): void {
-    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
-    if (this.#counts.size > this.#room) this.#prune();
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+    if (this.counts.size > this.#room) this.#prune();
   }
 
   #prune(): void {
-    const sorted = Uint32Array.from(this.#counts.values()).sort();
+    const sorted = Uint32Array.from(this.counts.values()).sort();
     const median = sorted[sorted.length >> 1] as number;
-    this.#reduction += median;
-    for (const [key, count] of this.#counts) {
-      if (count > median) this.#counts.set(key, count - median);
-      else this.#counts.delete(key);
+    this.reduction += median;
+    for (const [key, count] of this.counts) {
+      if (count > median) this.counts.set(key, count - median);
+      else this.counts.delete(key);
     }
   }
 }

@@ -89,7 +89,8 @@ export class Queue<Parts extends QueueParts = QueueParts> {
     if (!this.isIdle) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   };
-  #running = 0;
+  /** Calls that run. */
+  running = 0;
   #closed = false;
   readonly #whenIdle: (() => void)[] = [];
 
@@ -102,12 +103,9 @@ export class Queue<Parts extends QueueParts = QueueParts> {
   get queued(): number {
     return this.#waiting.length;
   }
-  get running(): number {
-    return this.#running;
-  }
   /** Whether no call waits or runs, and the tokens of those that were given up are returned. */
   get isIdle(): boolean {
-    return this.#waiting.length === 0 && this.#running === 0 && this.#reserve?.isSettled !== false;
+    return this.#waiting.length === 0 && this.running === 0 && this.#reserve?.isSettled !== false;
   }
 
   /**
@@ -207,9 +205,9 @@ export class Queue<Parts extends QueueParts = QueueParts> {
     this.#reserve?.use(first.count, now);
     pace?.ran(now);
     this.#remove(first);
-    this.#running++;
+    this.running++;
     const done = (): void => {
-      this.#running--;
+      this.running--;
       semaphore?.release();
       this.#pump();
     };

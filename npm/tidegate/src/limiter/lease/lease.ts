@@ -239,38 +239,30 @@ export interface WaitingRequest {
   reject(error: unknown): void;
 }
 
-export class WaitingRequests {
-  readonly #all = new Set<WaitingRequest>();
+export class WaitingRequests extends Set<WaitingRequest> {
   tokens = 0;
   /** The largest request since the queue was empty. */
   most = 0;
 
-  get size(): number {
-    return this.#all.size;
-  }
   get first(): WaitingRequest | undefined {
-    return this.#all.values().next().value;
-  }
-  [Symbol.iterator](): Iterator<WaitingRequest> {
-    return this.#all.values();
+    return this.values().next().value;
   }
 
-  add(request: WaitingRequest): void {
+  override add(request: WaitingRequest): this {
     const { count, turn } = request;
-    this.#all.add(request);
     this.tokens += count;
     this.most = Math.max(this.most, count);
     turn.waiting++;
+    return super.add(request);
   }
 
-  delete(request: WaitingRequest): void {
+  override delete(request: WaitingRequest): boolean {
     const { count, turn } = request;
-    if (!this.#all.delete(request)) return;
+    if (!super.delete(request)) return false;
     this.tokens -= count;
     if (--turn.waiting === 0) turn.cancel();
-    if (this.#all.size > 0) return;
-    this.tokens = 0;
-    this.most = 0;
+    if (this.size === 0) this.tokens = this.most = 0;
+    return true;
   }
 }
 

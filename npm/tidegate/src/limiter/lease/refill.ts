@@ -27,10 +27,11 @@ const TRIES_FOR_FIRST = 4;
 
 /** A lease and its refills, one at a time: for all waiting requests, and some ahead. */
 export class RefilledLease extends Lease {
+  /** The refill in flight. */
+  refilling: Promise<void> | undefined;
   readonly #lender: Lender;
   /** The turn that runs now, if a request of it waits. */
   #turn: Turn | undefined;
-  #refilling: Promise<void> | undefined;
   /** When the refill's last round trip began, and until when nothing is taken ahead after a failure, by the monotonic clock. */
   #since = 0;
   #quietUntil = 0;
@@ -40,22 +41,18 @@ export class RefilledLease extends Lease {
     this.#lender = lender;
   }
 
-  get refilling(): Promise<void> | undefined {
-    return this.#refilling;
-  }
-
   /** Starts a refill, unless one is in flight. */
   refill(): void {
     const now = monotonicNow();
-    if (this.#refilling !== undefined && now - this.#since < LOST) return;
+    if (this.refilling !== undefined && now - this.#since < LOST) return;
     if (this.waiting.size === 0 && now < this.#quietUntil) return;
     this.#since = now;
     const refilling = this.#run().finally(() => {
-      if (this.#refilling !== refilling) return;
-      this.#refilling = undefined;
+      if (this.refilling !== refilling) return;
+      this.refilling = undefined;
       if (this.waiting.size > 0) this.refill();
     });
-    this.#refilling = refilling;
+    this.refilling = refilling;
     this.#lender.during(refilling);
   }
 

@@ -38,7 +38,6 @@ export class PendingRequest {
   undelayed = false;
   /** `performance.now()`, ms, when its statement is given up. */
   latest: number = Infinity;
-  #settled = false;
   /** Whether the server has replied to a statement of it. */
   #answered = false;
   readonly #operation: string;
@@ -69,7 +68,7 @@ export class PendingRequest {
 
   /** Whether it has its reply or its error. */
   get settled(): boolean {
-    return this.#settled;
+    return this.#resolve === ignore;
   }
 
   resolve(reply: Reply): void {
@@ -93,7 +92,6 @@ export class PendingRequest {
    * each error on a row that is locked again and again would hold all errors before it.
    */
   #settle(): void {
-    this.#settled = true;
     this.#caller = { at: this.#caller.at };
     this.#resolve = this.#reject = ignore;
   }
