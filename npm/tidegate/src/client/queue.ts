@@ -54,7 +54,7 @@ export interface QueueParts {
   readonly maxQueued: number;
 }
 
-export interface CallSettings {
+interface CallSettings {
   readonly count: number;
   readonly priority: number;
   readonly signal?: AbortSignal | undefined;

@@ -29,13 +29,13 @@ export interface PromiseMemcached {
 export type MemcachedLike = CallbackMemcached | PromiseMemcached;
 
 /** A value, and the version that a swap names. */
-export interface Found {
+interface Found {
   readonly value: unknown;
   readonly version: string;
 }
 
 /** A client, as the store uses it. `exptime` is the protocol's: see {@link exptimeOf}. */
-export interface Connection {
+interface Connection {
   /** Connects to every server; `key` is that of no state. */
   connect(key: string): Promise<unknown>;
   find(key: string): Promise<Found | undefined>;

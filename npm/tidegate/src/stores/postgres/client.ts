@@ -54,7 +54,7 @@ export interface Sent {
 export type Send = (make: () => Statement, timeout: number) => Sent;
 
 /** A client, as the store uses it. */
-export interface Database {
+interface Database {
   readonly send: Send;
   /** Runs one statement without values or reply: by the simple protocol if the client has both. */
   run(text: string): PromiseLike<unknown>;
