@@ -12,7 +12,7 @@ import { openapi } from "./openapi.ts";
 import type { PolicyFile } from "./policies.ts";
 import { mistaken, problem, RequestError } from "./problem.ts";
 import { answerOf, type Route, ROUTES } from "./routes.ts";
-import type { Settings } from "./server.ts";
+import type { Settings } from "./settings.ts";
 
 /** What the routes need. */
 interface Service extends Pick<Settings, "version" | "bodyLimit" | "adminToken" | "proxies" | "logRequests"> {

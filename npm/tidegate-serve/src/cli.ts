@@ -10,7 +10,7 @@ import { argumentError, durationOf, LONGEST_TIMER, UsageError } from "tidegate/c
 import { clientIp } from "tidegate/http";
 import { HELP } from "./help.ts";
 import { jsonLines } from "./log.ts";
-import type { Settings } from "./server.ts";
+import type { Settings } from "./settings.ts";
 
 export { UsageError } from "tidegate/cli";
 

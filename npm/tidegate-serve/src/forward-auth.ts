@@ -2,18 +2,16 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { getPath } from "hono/utils/url";
 import { type Denial, rateLimit } from "tidegate/hono";
-import { type ClientIpOptions, clientIp } from "tidegate/http";
+import { clientIp } from "tidegate/http";
 import { behind, type Env, type Handler } from "./context.ts";
 import type { PolicyFile } from "./policies.ts";
 import { problem, RequestError } from "./problem.ts";
+import type { Proxies } from "./settings.ts";
 
 /** Traefik, Caddy, Envoy and HAProxy pass a denial's status, fields and body on. */
 const FORWARD_AUTH = "/v1/forward-auth";
 /** nginx's `auth_request` accepts 2xx, 401 and 403; it treats anything else as an error. */
 const AUTH_REQUEST = "/v1/auth-request";
-
-/** Whose headers state the client and the original request. */
-export type Proxies = ClientIpOptions & { readonly trust: number | readonly string[] };
 
 /** An address that a trusted peer may state. */
 const STATED = "192.0.2.255";

@@ -10,8 +10,8 @@ import type { MakeConsole, Mounted } from "./console.ts";
 import type { Log } from "./log.ts";
 import { messagesOf } from "tidegate/cli";
 import { RequestError } from "./problem.ts";
-import type { Settings } from "./server.ts";
 import type { NamedLimit, RequestParts, Target } from "./schemas.ts";
+import type { Settings } from "./settings.ts";
 
 /** What rules read of a request, besides headers and URL. */
 interface Facts {

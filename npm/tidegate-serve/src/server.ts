@@ -4,42 +4,15 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { type AddressInfo, Server as Listener, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
-import type { OnStoreError } from "tidegate";
 import { openStore, UsageError } from "tidegate/cli";
 import { appOf } from "./app.ts";
 import { clientsOf } from "./clients.ts";
 import { connectionsTo, endsWithin } from "./connections.ts";
-import type { Proxies } from "./forward-auth.ts";
 import type { GrpcServer } from "./grpc.ts";
 import type { Log } from "./log.ts";
 import { metricsOf, openTelemetry } from "./metrics.ts";
 import { PolicyFile } from "./policies.ts";
-
-/** Settings of {@link serve}, checked. */
-export interface Settings {
-  readonly policies: string;
-  /** The store's URL. */
-  readonly store: string;
-  readonly migrate: boolean;
-  readonly host: string;
-  readonly port: number;
-  readonly onStoreError: OnStoreError;
-  /** How long a decision waits for the store, ms; default 250. */
-  readonly timeout: number | undefined;
-  readonly adminToken: string | undefined;
-  /** Whether to mount the console, which requires the token. */
-  readonly console: boolean;
-  /** Bytes. */
-  readonly bodyLimit: number;
-  readonly headerLimit: number;
-  /** How long requests may take at the end, ms. */
-  readonly shutdownTimeout: number;
-  /** The port of Envoy's rate limit protocol; without one it is not served. */
-  readonly grpcPort: number | undefined;
-  readonly proxies: Proxies | undefined;
-  readonly logRequests: boolean;
-  readonly version: string;
-}
+import type { Settings } from "./settings.ts";
 
 interface Service {
   readonly url: string;
