@@ -57,6 +57,9 @@ export const RULE_FIELDS: readonly string[] = Object.keys(RULE);
 /** Returns the limiter's request for a request of the framework. */
 type CompiledRule<R> = (request: R, incoming: Incoming) => MaybePromise<LimitRequest<string>>;
 
+/** For the check of the name where a function returns the config. */
+const STAND_IN: Config = { kind: "token bucket", rate: 1, period: 1 };
+
 /** Checks the values of a rule once, against the limits that are defined. */
 function compileRule<R>(
   rule: Rule<R, string>,
@@ -77,9 +80,9 @@ function compileRule<R>(
     throw new InputError("key", "a string that is not empty, a function of the request, or false", key);
   }
   checkFlag("reserve", reserve);
-  // Throws for a wrong config now, not at the first request.
-  if (config !== undefined && typeof config !== "function") {
-    callLimit(typeof name === "string" ? name : "config", config);
+  // Throws for a wrong name or config now, not at the first request.
+  if (config !== undefined) {
+    callLimit(typeof name === "string" ? name : "config", typeof config === "function" ? STAND_IN : config);
   }
   const keyOf = compileKey(key, address);
   const counted = countOf(count);
