@@ -158,6 +158,8 @@ export class Policies<R, S extends Store> implements Selection<R> {
    */
   limit(request: PolicyRequest): Answer<S, AllDecision> | undefined {
     checkObject("request", request, "an object");
+    // They have none of the fields: no rule would match, and the request would have no limit.
+    if (Array.isArray(request) || isPromise(request)) throw new InputError("request", "an object", request);
     const { address, headers, url, claims } = request;
     if (url !== undefined && typeof url !== "string") throw new InputError("url", "a string, or absent", url);
     const clientKey = (): string => {

@@ -338,6 +338,10 @@ describe("invalid arguments", () => {
     expect(() => policies.limit({ claims: "token" as never })).toThrow("`claims` must be an object");
     const verifying = Promise.resolve({ plan: "enterprise" });
     expect(() => policies.limit({ claims: verifying })).toThrow("got a promise; `await` it first");
+    expect(() => policies.limit(verifying as never)).toThrow(
+      "`request` must be an object; got a promise; `await` it first",
+    );
+    expect(() => policies.limit([] as never)).toThrow("`request` must be an object; got an array");
   });
 
   test("a log of its own has the failures of the store", async () => {
