@@ -2,7 +2,7 @@
 
 use crate::error::{Error, shown};
 use crate::fields::{Fields, Record, Wanted};
-use crate::format::{Format, Row, Splitter, detect};
+use crate::format::{Format, Row, Splitter, detect, refuse_returns};
 use crate::lines::Lines;
 use crate::report::{BadLine, Read};
 use crate::run::Sink;
@@ -95,6 +95,7 @@ impl Reader {
     /// Sets the file's splitter, or skips the lines so far if none of them shows the format.
     fn detect(&mut self, file: &mut File) -> Result<(), Error> {
         file.lines.skip_mark();
+        refuse_returns(&file.name, file.lines.head())?;
         // A line that is longer than the head, or than any may be, does not show the format.
         while file.lines.is_cut() {
             let Some(Err(why)) = file.lines.next() else { return Ok(()) };

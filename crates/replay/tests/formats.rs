@@ -238,6 +238,25 @@ fn a_known_format_that_is_not_read_has_an_error_with_the_command_that_converts_i
 }
 
 #[test]
+fn a_file_whose_lines_end_with_carriage_returns_alone_has_an_error_with_the_command_that_converts_it() {
+    let expected = "no known format: it is a log whose lines end with carriage returns alone; convert it first: \
+        tr '\\r' '\\n' < <file> | tidegate-replay -";
+    let common = "192.0.2.1 - - [14/Nov/2025:09:30:00 +0000] \"GET / HTTP/1.1\" 200 1\r";
+    let json = "{\"time\":0,\"ip\":\"192.0.2.1\"}\r";
+    for content in
+        [common.repeat(2), common.repeat(20_000), json.repeat(2), format!("time,ip\r{}", "0,192.0.2.1\r".repeat(2))]
+    {
+        let error = run(&content, limit()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    for content in
+        [common.into(), json.into(), format!("{common}\n").repeat(2), "time,ip,a\n0,192.0.2.1,\"a\rb\"\r".into()]
+    {
+        assert!(report(&content, limit()).read.requests > 0, "{content:?}");
+    }
+}
+
+#[test]
 fn a_file_of_unknown_format_is_shown_with_the_formats_tried() {
     let error = run("\nhello world\n1,2\n", limit()).unwrap_err().to_string();
     for part in ["has no known format", "hello world", "json: not a JSON object", "common: not `host", "csv: no column"]

@@ -6,6 +6,7 @@ mod json;
 
 use crate::error::{Error, shown};
 use crate::fields::{Fields, Record, Wanted};
+use memchr::memchr;
 use serde::Deserialize;
 use tsify::Tsify;
 
@@ -135,6 +136,18 @@ const ENVOY: &str = "a text log of Envoy; convert it to CSV first: awk -F'\"' 'B
 const JSON_ARRAY: &str =
     "a JSON array; write each element on its own line first: jq -c '.[]' <file> | tidegate-replay -";
 const UTF_16: &str = "UTF-16; convert it to UTF-8 first: iconv -f UTF-16 -t UTF-8 <file> | tidegate-replay -";
+
+const RETURNS: &str =
+    "a log whose lines end with carriage returns alone; convert it first: tr '\\r' '\\n' < <file> | tidegate-replay -";
+
+/// Refuses a file that begins with several lines that end with carriage returns alone: they would be read as one.
+pub(crate) fn refuse_returns(file: &str, head: &[u8]) -> Result<(), Error> {
+    let is_one_line = memchr(b'\n', head).is_none();
+    if is_one_line && memchr(b'\r', head.trim_ascii()).is_some() {
+        return Err(Error(format!("{file} has no known format: it is {RETURNS}")));
+    }
+    Ok(())
+}
 
 /// The format of a file that begins with `head`, or the format that the caller gave.
 pub(crate) fn detect(
