@@ -253,6 +253,9 @@ const LIST = [
   ),
   one("limiter/limiter.ts", "value: this[name].bind(this)", "value: this[name]", "mistakes.test.ts"),
   one("limiter/calls.ts", 'key === undefined && !("key" in options)', "key === undefined", "mistakes.test.ts"),
+  one("limit/checks.ts", "InputError(shownName(field), ", "InputError(field, ", "thrown.test.ts"),
+  one("limit/checks.ts", "if (tagOf(options) !== PLAIN) {", "if (Object(options) !== options) {", "boundary.test.ts"),
+  one("limit/errors.ts", 'shortened(what).trim().replace(/\\s+/g, " ")', "shortened(what)", "thrown.test.ts"),
   one("limit/checks.ts", "accepts(inMs(value))", "accepts(value)", "duration.test.ts"),
 ];
 

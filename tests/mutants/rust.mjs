@@ -213,7 +213,7 @@ export const RUST = [
   policy("descriptor.rs", "name.to_ascii_lowercase()", "name.to_owned()"),
   policy("descriptor.rs", "name.chars().count() <= LONGEST", "true"),
   policy("tree.rs", "if value.is_finite() => ", "=> "),
-  policy("tree.rs", "control if control < ' ' =>", "control if false =>"),
+  policy("tree.rs", "hidden if is_hidden(hidden) =>", "hidden if hidden < ' ' =>"),
   policy("rule.rs", "if found.contains(&key) {", "if false {"),
   policy("rule.rs", "list.len() <= MAX_KEYS", "true"),
   policy("enforcement.rs", "*local > 0.0 && *local <= 1.0", "*local <= 1.0"),

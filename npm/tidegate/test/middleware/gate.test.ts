@@ -27,10 +27,7 @@ describe("a mistake in the options throws when the middleware is made", () => {
     [{}, "`name` must be a limit's name, or a function; got undefined"],
     [{ name: "apl" }, '`name` must be one of the limits defined: "api"; got "apl"; did you mean "api"?'],
     [{ limits: [{ name: "api" }, { name: "day" }] }, '`name` must be one of the limits defined: "api"; got "day"'],
-    [
-      { name: "a b", config: () => undefined },
-      '`name` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got "a b"',
-    ],
+    [{ name: "a b", config: () => undefined }, '`name` must be 1 to 64 characters of A-Z a-z 0-9 _ . -; got "a b"'],
     [{ name: "api", cuont: 3 }, "`cuont` must be absent"],
     [{ limits: [{ name: "api" }], key: "a" }, "`key` must be absent"],
     [{ limits: "api" }, "`limits` must be an array of rules, a function that returns one, or policies"],
