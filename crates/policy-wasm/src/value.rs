@@ -7,8 +7,7 @@ use wasm_bindgen::{JsCast, JsValue};
 /// Deepest nesting that is read; a cyclic value ends here.
 const DEEPEST: usize = 32;
 
-/// Reads the value and everything in it. A value that JSON lacks becomes `Other`; an `undefined` field is absent, as in
-/// JSON.
+/// Reads the value and everything in it. A value that JSON lacks becomes `Other`.
 pub(crate) fn tree(value: &JsValue) -> Tree {
     read(value, 0)
 }
@@ -43,10 +42,9 @@ fn read(value: &JsValue, depth: usize) -> Tree {
     if own.length() == 0 && is_of_class(object) {
         return Tree::Other("an object without fields of its own, such as a Map or a Date; pass a plain object".into());
     }
-    let entries = own.into_iter().filter_map(|entry| {
+    let entries = own.into_iter().map(|entry| {
         let pair = Array::from(&entry);
-        let value = pair.get(1);
-        (!value.is_undefined()).then(|| (pair.get(0).as_string().unwrap_or_default(), read(&value, depth + 1)))
+        (pair.get(0).as_string().unwrap_or_default(), read(&pair.get(1), depth + 1))
     });
     Tree::Map(entries.collect())
 }

@@ -33,7 +33,8 @@ impl<'a> Fields<'a> {
         what: &str,
         report: &mut Report<'_>,
     ) -> Option<Self> {
-        let fields = Self::open(tree, path, &format!("an object with {}", known.join(", ")), report)?;
+        let mut fields = Self::open(tree, path, &format!("an object with {}", known.join(", ")), report)?;
+        fields.entries.retain(|(_, value)| !value.is_undefined());
         for (field, value) in &fields.entries {
             if known.contains(field) {
                 continue;
@@ -49,7 +50,8 @@ impl<'a> Fields<'a> {
         Some(fields)
     }
 
-    /// The object at `path`, with any field names.
+    /// The object at `path`, with any field names. One that is undefined is kept: it is a mistake, since without it a condition
+    /// would match every request.
     pub(crate) fn open(tree: Option<&'a Tree>, path: &str, expected: &str, report: &mut Report<'_>) -> Option<Self> {
         let Some(Tree::Map(map)) = tree else { return report.refuse(path, expected, tree) };
         if map.len() > MAX_FIELDS {

@@ -39,6 +39,11 @@ impl Tree {
         }
     }
 
+    /// Whether it is JavaScript's `undefined`: a field with it is absent.
+    pub(crate) fn is_undefined(&self) -> bool {
+        matches!(self, Tree::Other(what) if what == "undefined")
+    }
+
     /// A scalar as the text that a request's text is compared with.
     pub(crate) fn text(&self) -> Option<String> {
         match self {

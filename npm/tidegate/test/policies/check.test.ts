@@ -160,6 +160,17 @@ describe("documents with mistakes", () => {
     ]);
   });
 
+  test("a condition that is undefined is a mistake: without it the rule would match every request", () => {
+    const found = (rule: object) => checkPolicies({ rules: [{ ...PLANS.rules[0], ...rule }] });
+    expect(found({ match: { "header:x-plan": undefined } }).map(({ path, got }) => [path, got])).toEqual([
+      ['rules[0].match["header:x-plan"]', "undefined"],
+    ]);
+    expect(found({ match: undefined, cost: undefined, unknown: undefined })).toEqual([]);
+    expect(found({ tiers: { by: "jwt:plan", settings: { free: undefined } } }).map(({ path }) => path)).toEqual([
+      "rules[0].tiers.settings.free",
+    ]);
+  });
+
   test("a byte order mark, which editors on Windows write, is no mistake", () => {
     const text = JSON.stringify({ rules: [{ ...PLANS.rules[0], name: "a b" }] });
     expect(checkPolicies(`\uFEFF${JSON.stringify(PLANS)}`)).toEqual([]);
