@@ -61,11 +61,24 @@ fn is_hidden(character: char) -> bool {
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
+/// How much of a text is shown, in characters: of a URL only the scheme, since it may have a password. On bytes: the search of
+/// the standard library takes 1 kB of the module.
+fn shown_of(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    match bytes.iter().position(|byte| b"/ ".contains(byte)) {
+        Some(at) if at > 1 && bytes[at - 1..].starts_with(b"://") && bytes.len() > at + 2 => {
+            SHOWN.min(text.chars().take_while(|character| *character != '/').count() + 2)
+        }
+        _ => SHOWN,
+    }
+}
+
 /// A text in quotes, cut if it is long.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
+    let most = shown_of(text);
     for (at, character) in text.chars().enumerate() {
-        if at == SHOWN {
+        if at == most {
             out.push('…');
             break;
         }

@@ -72,8 +72,8 @@ const OPTIONS: Readonly<Record<keyof ConsoleOptions, readonly [rule: string, acc
   shadow: ["what definePolicies returns", named("isShadow", "setShadow")],
 };
 
-/** An unknown name, cut, and without characters that a terminal obeys. */
-const shortened = (name: string): string => name.replace(/\p{C}/gu, "?").replace(/^(.{80}).+/su, "$1…");
+/** An unknown name, cut (of a URL only the scheme: it may have a password), and without characters that a terminal obeys. */
+const shortened = (name: string): string => name.replace(/\p{C}/gu, "?").replace(/^([^/ ]+:\/\/|.{80}).+/su, "$1…");
 
 function checkOptions(options: unknown): asserts options is ConsoleOptions {
   if (typeof options !== "object" || options === null) {

@@ -15,6 +15,7 @@ describe("createConsole", () => {
       { authorize, authorise: 1 },
       /^`authorise` must be absent: createConsole has authorize, onAction, now, keys, shadow; /,
     ],
+    [{ authorize, "redis://a:hunter2@b": 1 }, /^`redis:\/\/…` must be absent/],
     [{ authorize, [`\u001b[2J${"x".repeat(200)}`]: 1 }, /^`\?\[2Jx{76}…` must be absent: createConsole has /],
     [{ authorize, onAction: 1 }, /^`onAction` must be a function/],
     [{ authorize, keys: ["api"] }, /^`keys` must be limits and keys, such as keysOfPolicies\(policies\)/],

@@ -26,8 +26,9 @@ const OPTIONS: Readonly<Record<keyof Options, Rule>> = {
   chart: ["true or false", (value) => typeof value === "boolean"],
 };
 
-/** A text, cut, and without characters that a terminal obeys. */
-const shortened = (text: string): string => JSON.stringify(text.replace(/^(.{80}).+/su, "$1…")).replace(/\p{C}/gu, "?");
+/** A text, cut (of a URL only the scheme: it may have a password), and without characters that a terminal obeys. */
+const shortened = (text: string): string =>
+  JSON.stringify(text.replace(/^([^/ ]+:\/\/|.{80}).+/su, "$1…")).replace(/\p{C}/gu, "?");
 
 /** A value in a few words: an object may have a password. */
 function shown(value: unknown): string {

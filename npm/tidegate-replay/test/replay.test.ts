@@ -145,6 +145,7 @@ describe("replay", () => {
     [["a.csv"], { ...OPTIONS, chart: 1 }, "`chart` must be true or false; got 1"],
     [[{ url: "a", password: "hunter2" }], OPTIONS, "`files` must be an array of paths; got an array"],
     [{ password: "hunter2" }, OPTIONS, "`files` must be an array of paths; got an object"],
+    ["redis://a:hunter2@b", OPTIONS, '`files` must be an array of paths; got "redis://…"'],
     [5n, OPTIONS, "`files` must be an array of paths; got a bigint"],
     ["\u001b[2J\u202e".repeat(100_000), OPTIONS, /^`files` must be an array of paths; got "[^\p{C}]{80,400}"$/u],
     [["a.csv"], { ["\u001b[2J".repeat(100_000)]: 1 }, /^`[^\p{C}]{80,400}` must be absent: replay has [^\p{C}]+$/u],

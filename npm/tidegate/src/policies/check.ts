@@ -34,7 +34,10 @@ function parse(written: string): { value: unknown; twice: ReturnType<typeof repe
     return { value: JSON.parse(text), twice: repeated(text) };
   } catch (error) {
     // The engine's message has a part of the text, line breaks and control characters included.
-    const got = (error as Error).message.replace(/[\s\p{C}]+/gu, " ");
+    const got = (error as Error).message.replace(
+      /\p{C}/gu,
+      (hidden) => `\\u${(hidden.codePointAt(0) as number).toString(16).padStart(4, "0")}`,
+    );
     return { value: undefined, twice: [], problem: wrong("JSON", got) };
   }
 }

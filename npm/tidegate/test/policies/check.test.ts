@@ -189,6 +189,18 @@ describe("documents with mistakes", () => {
     expect(checkPolicies('{\n  "a": \u001b[2J\u202e }')[0]?.message).toMatch(/^[ -~]+$/);
   });
 
+  test("of a URL only the scheme is shown, since it may have a password", () => {
+    const url = "redis://app:hunter2@localhost/0";
+    const problems = checkPolicies({
+      store: url,
+      [url]: 1,
+      rules: [{ ...PLANS.rules[0], name: url, reserve: "a /b://c" }],
+    });
+    expect(problems).toHaveLength(4);
+    expect(problems.map(({ message }) => message).join()).not.toContain("hunter2");
+    expect(problems.map(({ got }) => got)).toEqual(['"redis://…"', "1", '"redis://…"', '"a /b://c"']);
+  });
+
   test("text that is not JSON is one mistake", () => {
     const [problem, ...others] = checkPolicies("{");
     expect(problem?.message).toMatch(/^`document` must be JSON; got /);
