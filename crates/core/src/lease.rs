@@ -43,7 +43,15 @@ impl Lease {
             return Spending::Denied(Decision { value: kept.value + self.leased, ..decision });
         }
         let held = State { value: min(after.value, bucket.capacity), ..after };
-        let decision = bucket.granted(held, Some(held), now, None, false);
+        let decision = Decision {
+            ok: true,
+            value: held.value,
+            ts: held.ts,
+            retry_at: None,
+            reset_at: bucket.full_at(Some(held), now),
+            reserved: false,
+            reason: None,
+        };
         if self.leased >= count {
             Spending::Granted(decision, self.leased - count)
         } else {

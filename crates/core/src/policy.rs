@@ -37,10 +37,14 @@ impl Config {
 /// A checked policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// The bucket of the whole limit, whose `start` is set for each key.
-    whole: Bucket,
+    kind: Kind,
+    rate: f64,
+    period: f64,
+    capacity: f64,
+    max_reserved: f64,
     start: Option<f64>,
     shards: u32,
+    ms_per_token: f64,
 }
 
 impl Policy {
@@ -61,17 +65,19 @@ impl Policy {
         let optional = |field: Field, value: Option<f64>| value.map(|v| field.check(v)).transpose();
         let rate = Field::Rate.check(config.rate)?;
         let period = Field::Period.check(config.period)?;
-        let capacity = optional(Field::Capacity, config.capacity)?.unwrap_or(rate);
-        let max_reserved = optional(Field::MaxReserved, config.max_reserved)?.unwrap_or(f64::INFINITY);
-        let start = match config.start {
-            Some(FIRST_REQUEST) => config.start,
-            start => optional(Field::Start, start)?,
-        };
-        let shards = optional(Field::Shards, config.shards)?.unwrap_or(1.0) as u32;
-        let ms_per_token = period / rate;
-        let whole =
-            Bucket { kind: config.kind, rate, period, capacity, max_reserved, start: 0.0, one: 1.0, ms_per_token };
-        Ok(Policy { whole, start, shards })
+        Ok(Policy {
+            kind: config.kind,
+            rate,
+            period,
+            capacity: optional(Field::Capacity, config.capacity)?.unwrap_or(rate),
+            max_reserved: optional(Field::MaxReserved, config.max_reserved)?.unwrap_or(f64::INFINITY),
+            start: match config.start {
+                Some(FIRST_REQUEST) => config.start,
+                start => optional(Field::Start, start)?,
+            },
+            shards: optional(Field::Shards, config.shards)?.unwrap_or(1.0) as u32,
+            ms_per_token: period / rate,
+        })
     }
 
     /// The config of this policy, defaults included; an unbounded `max_reserved` and a derived `start` are `None`. To change a
@@ -87,11 +93,11 @@ impl Policy {
     #[must_use]
     pub fn config(&self) -> Config {
         Config {
-            kind: self.whole.kind,
-            rate: self.whole.rate,
-            period: self.whole.period,
-            capacity: Some(self.whole.capacity),
-            max_reserved: Some(self.whole.max_reserved).filter(|most| most.is_finite()),
+            kind: self.kind,
+            rate: self.rate,
+            period: self.period,
+            capacity: Some(self.capacity),
+            max_reserved: Some(self.max_reserved).filter(|most| most.is_finite()),
             start: self.start,
             shards: Some(f64::from(self.shards)),
         }
@@ -100,31 +106,31 @@ impl Policy {
     /// How tokens come back.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        self.whole.kind
+        self.kind
     }
 
     /// Tokens added per period.
     #[must_use]
     pub fn rate(&self) -> f64 {
-        self.whole.rate
+        self.rate
     }
 
     /// Length of the period, ms.
     #[must_use]
     pub fn period(&self) -> f64 {
-        self.whole.period
+        self.period
     }
 
     /// Most tokens that accumulate.
     #[must_use]
     pub fn capacity(&self) -> f64 {
-        self.whole.capacity
+        self.capacity
     }
 
     /// Most tokens that may be owed; infinite if the config has no bound.
     #[must_use]
     pub fn max_reserved(&self) -> f64 {
-        self.whole.max_reserved
+        self.max_reserved
     }
 
     /// Offset of the window grid from 0 UTC, integer ms, or [`FIRST_REQUEST`]; `None` if the config has none.
@@ -143,7 +149,7 @@ impl Policy {
     #[must_use]
     #[inline]
     pub fn start_is_derived(&self) -> bool {
-        matches!(self.whole.kind, Kind::FixedWindow) && self.start.is_none()
+        matches!(self.kind, Kind::FixedWindow) && self.start.is_none()
     }
 
     /// The bucket of the whole limit. `start` is the [default](crate::default_start), ms; it is used only if the
@@ -151,7 +157,19 @@ impl Policy {
     #[must_use]
     #[inline]
     pub fn bucket(&self, start: f64) -> Bucket {
-        Bucket { start: self.start.unwrap_or(start), ..self.whole }
+        Bucket {
+            kind: self.kind,
+            rate: self.rate,
+            period: self.period,
+            capacity: self.capacity,
+            max_reserved: self.max_reserved,
+            start: match self.start {
+                Some(given) => given,
+                None => start,
+            },
+            one: 1.0,
+            ms_per_token: self.ms_per_token,
+        }
     }
 
     /// The bucket of one shard: rate, capacity and reserve divided by the number of shards.
@@ -161,11 +179,11 @@ impl Policy {
         let shards = f64::from(self.shards);
         let whole = self.bucket(start);
         Bucket {
-            rate: whole.rate / shards,
-            capacity: whole.capacity / shards,
-            max_reserved: whole.max_reserved / shards,
+            rate: self.rate / shards,
+            capacity: self.capacity / shards,
+            max_reserved: self.max_reserved / shards,
             one: 1.0 / shards,
-            ms_per_token: whole.ms_per_token * shards,
+            ms_per_token: self.ms_per_token * shards,
             ..whole
         }
     }

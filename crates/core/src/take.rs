@@ -30,10 +30,7 @@ impl Bucket {
         let floor = self.floor(reserve);
         let value = refilled.value - count;
         if value < floor {
-            // A fresh key is full, and a count that a full key cannot grant exceeds the capacity. So there is a state here.
-            let known = Bucket::unless_broken(state, now);
-            let retry_at = known.and_then(|known| self.least_time(known, now, count, floor));
-            return self.deny(state, refilled, now, retry_at);
+            return self.deny(state, refilled, now, self.later(state, now, count, floor));
         }
         let after = State { value, ts: refilled.ts };
         let retry_at = if value >= 0.0 { None } else { self.least_time(after, now, 0.0, 0.0) };
@@ -76,6 +73,12 @@ impl Bucket {
         let retry_at = if after.value >= 0.0 { None } else { self.least_time(after, now, 0.0, 0.0) };
         let write = writes.then_some(after);
         Outcome { decision: self.granted(after, write.or(state), now, retry_at, false), write }
+    }
+
+    #[inline]
+    fn later(&self, state: Option<State>, now: f64, count: f64, floor: f64) -> Option<f64> {
+        // A fresh key is full, and a count that a full key cannot grant exceeds the capacity. So there is a state here.
+        self.least_time(Bucket::unless_broken(state, now)?, now, count, floor)
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! The algebra on a state that the host keeps.
 
-use crate::engine::{key_of, status, with};
+use crate::engine::{key_of, with};
 use tidegate_core::{Outcome, State};
 use tidegate_wire::{call, policy, refuse, write_decision, write_state};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -27,11 +27,14 @@ pub fn start(limit: u32, length: u32) -> f64 {
 #[wasm_bindgen]
 #[must_use]
 pub fn evaluate(kind: u32, one_shard: u32, value: f64, ts: f64, now: f64, count: f64, flags: u32) -> u32 {
-    status(|engine| {
+    with(|engine| {
         let numbers = &mut engine.numbers;
-        let (policy, call, state) = (policy(kind, numbers)?, call(now, count, flags)?, state(value, ts)?);
+        let (policy, call, state) = match (policy(kind, numbers), call(now, count, flags), state(value, ts)) {
+            (Ok(policy), Ok(call), Ok(state)) => (policy, call, state),
+            (Err(status), ..) | (_, Err(status), _) | (.., Err(status)) => return status,
+        };
         let bucket = if one_shard != 0 { policy.shard_bucket(0.0) } else { policy.bucket(0.0) };
         let Outcome { decision, write } = call.on(&bucket, state);
-        Ok(write_decision(&decision, numbers) | write_state(write, numbers))
+        write_decision(&decision, numbers) | write_state(write, numbers)
     })
 }
