@@ -45,7 +45,9 @@ async function rust(into) {
   rmSync(join(root, "target", "doc"), { recursive: true, force: true });
   // A broken link is a warning.
   const env = { ...process.env, RUSTDOCFLAGS: "-D warnings" };
-  await run("cargo", ["doc", "--quiet", "--no-deps", ...CRATES.flatMap((crate) => ["--package", crate])], { env });
+  // In the profile of the tests, as clippy, which checks the same dependencies.
+  const options = ["--quiet", "--no-deps", "--profile", "test"];
+  await run("cargo", ["doc", ...options, ...CRATES.flatMap((crate) => ["--package", crate])], { env });
   cpSync(join(root, "target", "doc"), into, { recursive: true });
   rmSync(join(into, ".lock"), { force: true });
 }

@@ -156,7 +156,12 @@ export const nodeSteps = () => [
   vitest("console"),
   vitest("react"),
   vitest("convex"),
-  check("rust docs", `cargo --config build.rustdocflags=["-D","warnings"] doc --workspace --no-deps`, DOC),
+  // In the profile of the tests, as clippy, which checks the same dependencies.
+  check(
+    "rust docs",
+    `cargo --config build.rustdocflags=["-D","warnings"] doc --workspace --no-deps --profile test`,
+    DOC,
+  ),
   vitest("house"),
   check("biome", "biome check --error-on-warnings"),
   check("spelling and wording of the documents", "cspell lint --no-progress --quiet"),
