@@ -50,6 +50,39 @@ test("a full row that a call writes while a sweep is about to delete it is kept"
   expect(left.map(([id]) => String(id))).toEqual(["login:written"]);
 });
 
+const COLUMNS = {
+  id: "id VARBINARY(1200) NOT NULL PRIMARY KEY",
+  state: "state VARCHAR(64) CHARACTER SET ascii",
+  drop_at: "drop_at BIGINT NOT NULL",
+};
+test.each<[string, Partial<typeof COLUMNS>, string]>([
+  ["a text column for keys", { id: "id VARCHAR(191) NOT NULL PRIMARY KEY" }, "id varchar(191)"],
+  ["a shorter column for keys", { id: "id VARBINARY(255) NOT NULL PRIMARY KEY" }, "id varbinary(255)"],
+  ["keys that are not unique", { id: "id VARBINARY(1200) NOT NULL" }, "id varbinary(1200), not unique"],
+  ["a shorter column for states", { state: "state VARCHAR(20)" }, "state varchar(20)"],
+  ["numbers for states", { state: "state DOUBLE" }, "state double"],
+  ["times for numbers", { drop_at: "drop_at DATETIME NOT NULL" }, "drop_at datetime"],
+])("a table with %s is refused, with the column and what to do, until it is repaired", async (_, other, named) => {
+  const table = "other_types";
+  const made = (columns: object) => `CREATE TABLE ${table} (${Object.values(columns).join()}) ROW_FORMAT = DYNAMIC`;
+  await fixture.admin.query(`DROP TABLE IF EXISTS ${table}`);
+  await fixture.admin.query(made({ ...COLUMNS, ...other }));
+  const pool = fixture.pool({ connectionLimit: 1 });
+  // In which the server cuts off what is too long, instead of refusing it.
+  await pool.query("SET SESSION sql_mode = ''");
+  const limiter = defineLimits(limits, { timeout: 60_000, store: mysql(pool, { table }), log: false });
+  const refused =
+    `the table ${table} has columns of other types (${named}): make it as the guide does, or give the store one of its own, ` +
+    'such as { table: "rate_limits" }';
+  for (let turn = 0; turn < 2; turn++) {
+    const { ok, degraded, cause } = await limiter.limit("login", { key: "k" });
+    expect([ok, degraded, (cause as Error).message]).toEqual([false, true, expect.stringContaining(refused)]);
+  }
+  await fixture.admin.query(`DROP TABLE ${table}`);
+  await fixture.admin.query(made(COLUMNS));
+  expect(await limiter.limit("login", { key: "k" })).toMatchObject({ ok: true, remaining: 1 });
+});
+
 describe("sessions that are set up otherwise decide the same", () => {
   test.each([
     ["sql_mode = ''"],

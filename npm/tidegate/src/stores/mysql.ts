@@ -8,7 +8,7 @@ import { hexOf } from "../engine/utf8.ts";
 import { isBytes } from "../limit/realms.ts";
 import { hide, InputError } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
-import { notAClient, type Row, type TableOptions, tableStore } from "./table.ts";
+import { notAClient, OWN_TABLE, type Row, type TableOptions, tableStore } from "./table.ts";
 import { KeyError } from "./failure.ts";
 
 /** A pool or a connection with promises: of `mysql2/promise`, or of `mariadb`. */
@@ -71,6 +71,8 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
   let ahead = 0;
   /** When each write without a reply is given up (`performance.now()`, ms), by identity. */
   const unanswered = new Map<string, number>();
+  /** Whether the table's columns have been found to have the right types. */
+  let isChecked = false;
 
   return tableStore("mysql", options, (table) => ({
     create: () =>
@@ -89,14 +91,22 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       // Without its own name the column would have that of the expression, with the key: mysql2 compiles a parser for each
       // other list of columns.
       const states = ids.map((id, i) => `(SELECT state FROM ${table} WHERE id = ${literalOf(id)}) AS s${i}`);
+      if (!isChecked) states.push(`(${othersOf(table)}) AS other_types`);
       const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, []);
       const row: unknown = Object(rows)[0];
       if (!Array.isArray(row)) throw notRowsAndFields();
       const [autocommit, clock, ...found] = row as unknown[];
       if (Number(autocommit) !== 1) throw new Error("the sessions of the client must have autocommit = 1");
-      ahead = Number(clock) * 1000 - performance.now();
       // A client returns bytes if the character set of the session is `binary`.
-      return found.map((state) => (isBytes(state) ? new TextDecoder().decode(state) : state));
+      const texts = found.map((state) => (isBytes(state) ? new TextDecoder().decode(state) : state));
+      const others = texts.splice(ids.length)[0] ?? null;
+      if (others !== null) {
+        const remedy = `make it as the guide does, or ${OWN_TABLE}`;
+        throw new Error(`the table ${table.slice(1, -1)} has columns of other types (${String(others)}): ${remedy}`);
+      }
+      isChecked = true;
+      ahead = Number(clock) * 1000 - performance.now();
+      return texts;
     },
     async write(all, first) {
       // Every process locks rows in one order.
@@ -133,6 +143,25 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
     // A write is refused half a round trip early: its clock counts as read when the reply arrived.
     trips: 2.5,
   }));
+}
+
+/**
+ * The query of the columns of other types than those of `create`, as text; `NULL` if there are none, or columns are missing. A
+ * server whose SQL mode is not strict cuts off what is too long for a column: keys share a row, or a state is read as another.
+ */
+function othersOf(table: string): string {
+  const named = `TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ${literalOf(table.slice(1, -1))}`;
+  // The columns of a view have no keys.
+  return `SELECT IF(COUNT(*) < 3, NULL, GROUP_CONCAT(CASE
+      WHEN CASE COLUMN_NAME
+        WHEN 'id' THEN DATA_TYPE <> 'varbinary' OR CHARACTER_MAXIMUM_LENGTH < 1200 OR COLUMN_KEY NOT IN ('PRI', 'UNI')
+        WHEN 'state' THEN COALESCE(CHARACTER_MAXIMUM_LENGTH, 0) < 64
+        ELSE DATA_TYPE <> 'bigint'
+      END THEN CONCAT(COLUMN_NAME, ' ', COLUMN_TYPE, IF(COLUMN_NAME = 'id' AND COLUMN_KEY = '', ', not unique', ''))
+    END ORDER BY ORDINAL_POSITION SEPARATOR ', '))
+    FROM information_schema.COLUMNS
+    WHERE ${named} AND COLUMN_NAME IN ('id', 'state', 'drop_at')
+      AND NOT EXISTS (SELECT 1 FROM information_schema.VIEWS WHERE ${named})`;
 }
 
 /** The statement that writes these rows if each is as it was before, and the server's clock is before `last`, in seconds. */

@@ -59,6 +59,8 @@ const OPTIONS = {
     accepts: (name: unknown) => typeof name === "string" && /^\w{1,64}$/.test(name),
   },
 };
+/** What to do about another program's table. */
+export const OWN_TABLE = 'give the store one of its own, such as { table: "rate_limits" }';
 /** One in this many writes also deletes full states, at most this many. */
 const SWEEP_EVERY = 64;
 const SWEEP_MOST = 256;
@@ -77,8 +79,7 @@ export function tableStore(
 
   function explained(error: unknown): unknown {
     if (!statements.isForeign(error)) return withoutPassword(error);
-    const remedy = 'give the store one of its own, such as { table: "rate_limits" }';
-    return new Error(`the table ${table} is not a store's (${messageOf(error)}): ${remedy}`, { cause: error });
+    return new Error(`the table ${table} is not a store's (${messageOf(error)}): ${OWN_TABLE}`, { cause: error });
   }
 
   /** Creates the table if there is none. */
