@@ -173,7 +173,7 @@ export const STORES = [
   table("written: false, dropIn: SLACK", "written: true, dropIn: SLACK"),
   table("if (!statements.isMissing(error)) throw explained(error);", "throw error;"),
   of("table.ts", ...server("mysql/faults"))("statements.write(rows, first)", "statements.write(rows, _)"),
-  mysql("if (others !== null) {", "if (false) {"),
+  mysql("if (others === null) return;", "return;"),
   mysql("} < ? AND (state", "} > 0 * ? AND (state"),
   mysql("if (ids.some((id) => now < (unanswered.get(id) ?? 0))) throw new KeyError(LOCKED, false);", ""),
   mysql("    unanswered: { write: new KeyError(LOCKED, false) },\n", ""),

@@ -110,8 +110,8 @@ describe("sessions that are set up otherwise decide the same", () => {
   });
 
   test.each([
-    ["mysql2", () => createPool({ ...fixture.server.options, nestTables: true, typeCast: (c) => c.buffer() })],
-    ["mariadb", () => createMariadbPool({ ...fixture.server.options, nestTables: true, typeCast: (c) => c.buffer() })],
+    ["mysql2", () => createPool({ ...fixture.server.options, nestTables: true, typeCast: () => 7 })],
+    ["mariadb", () => createMariadbPool({ ...fixture.server.options, nestTables: true, typeCast: () => 7 })],
   ] as const)("%s that nests or casts what other queries return", async (name, open) => {
     const pool = open();
     const limiter = defineLimits(
