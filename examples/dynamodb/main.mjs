@@ -5,8 +5,7 @@ import { DynamoDB } from "@aws-sdk/client-dynamodb";
 import { defineLimits, MINUTE, SECOND } from "tidegate";
 import { dynamodb } from "tidegate/dynamodb";
 
-// The store repeats throttled requests itself, without the client's pauses.
-const client = new DynamoDB({ maxAttempts: 1 });
+const client = new DynamoDB();
 // Once, in your set-up. Deployed tables usually come from CloudFormation, the CDK or Terraform.
 const TableName = "tidegate";
 await client.createTable({

@@ -95,14 +95,9 @@ test.each([
   expect(await limits.limit("login", { key: "bad" })).toMatchObject({ ok: true });
 });
 
-/** A client whose first requests of these kinds are answered with this error, as DynamoDB sends it. */
-function failing(
-  times: number,
-  operation: string,
-  body: object,
-  maxAttempts = 1,
-): { client: DynamoDB; left: () => number } {
-  const client = fixture.server.connect({ maxAttempts });
+/** A client, with its own attempts, whose first requests of these kinds are answered with this error, as DynamoDB sends it. */
+function failing(times: number, operation: string, body: object): { client: DynamoDB; left: () => number } {
+  const client = fixture.server.connect();
   let left = times;
   const { requestHandler } = client.config;
   const { handle } = requestHandler;
@@ -185,13 +180,41 @@ test("one key that is throttled, or that others write, does not keep calls from 
   }
 });
 
-test("with the client's own attempts, which pause for longer than the deadline, the error names the setting", async () => {
-  const table = await fixture.server.createTable("attempts");
-  stopClock();
-  const { client, left } = failing(1e6, "PutItem", error("ThrottlingException"), 10);
-  const { cause } = await lateAfterWrite(limitsOn(table, client, 1000), left, 1000);
-  expect(String(cause)).toMatch(/no answer before the deadline.*new DynamoDB\(\{ maxAttempts: 1 \}\)/);
+/** A client whose first request of this kind has no answer, since its connection is reset once the server has carried it out. */
+function cutOff(operation: string): { client: DynamoDB; sent: () => number } {
+  const client = fixture.server.connect();
+  let sent = 0;
+  const { requestHandler } = client.config;
+  const { handle } = requestHandler;
+  requestHandler.handle = async (request, options) => {
+    const answer = await handle.call(requestHandler, request, options);
+    if (!request.headers["x-amz-target"]?.endsWith(operation) || sent++ > 0) return answer;
+    throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+  };
+  return { client, sent: () => sent };
+}
+
+test("a write without an answer is not sent again, which would take its tokens twice", async () => {
+  const table = await fixture.server.createTable("unanswered");
+  const { client, sent } = cutOff("PutItem");
+  const limits = limitsOn(table, client);
+  expect(await limits.limit("login", { key: "k" })).toMatchObject({ degraded: true });
+  expect(sent()).toBe(1);
+  expect((await limits.getValue("login", { key: "k" })).value).toBeCloseTo(1, 1);
   client.destroy();
+});
+
+test("a read whose connection is reset, as those of a function that was frozen are, is sent again", async () => {
+  const table = await fixture.server.createTable("thawed");
+  const { client } = cutOff("GetItem");
+  const limits = limitsOn(table, client);
+  // The first request only connects.
+  expect(await limits.limit("login", { key: "k" })).toMatchObject({ ok: true });
+  const again = cutOff("TransactGetItems");
+  expect(await limitsOn(table, again.client).limitAll(pair)).toMatchObject({ ok: true });
+  expect(again.sent()).toBe(2);
+  client.destroy();
+  again.client.destroy();
 });
 
 test.each([

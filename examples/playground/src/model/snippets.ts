@@ -83,7 +83,7 @@ const STORES = {
   dynamodb: {
     title: "DynamoDB",
     imports: ['import { DynamoDB } from "@aws-sdk/client-dynamodb";', 'import { dynamodb } from "tidegate/dynamodb";'],
-    before: ["const client = new DynamoDB({ maxAttempts: 1 });"],
+    before: ["const client = new DynamoDB();"],
     store: 'dynamodb(client, { table: "tidegate" })',
     note: "One read and one conditional write, again on a conflict.",
   },

@@ -46,10 +46,8 @@ const METHODS = ["getItem", "putItem", "deleteItem", "transactGetItems", "transa
 const NO_IDENTITY = "/";
 /** Ms. */
 const CONNECT_TIMEOUT = 10_000;
-/** The client keeps the error that it pauses for to itself. */
-const PAUSED = new Error(
-  "no answer before the deadline; a client made by new DynamoDB({ maxAttempts: 1 }) does not pause after a throttled request",
-);
+/** The connection was closed while it was idle, as that of a function that was frozen. */
+const RESET = /^(ECONNRESET|EPIPE)$/;
 /** Nothing was written, and another attempt may succeed. */
 const BUSY =
   /^(None|ConditionalCheckFailed|ReplicatedWriteConflict|TransactionConflict|ProvisionedThroughputExceeded|Throttling|RequestLimitExceeded)/;
@@ -61,7 +59,7 @@ const BUSY =
  * ```ts
  * import { DynamoDB } from "@aws-sdk/client-dynamodb";
  *
- * const store = dynamodb(new DynamoDB({ region: "eu-central-1", maxAttempts: 1 }));
+ * const store = dynamodb(new DynamoDB({ region: "eu-central-1" }));
  * const limits = defineLimits({ login: { kind: "token bucket", rate: 5, period: MINUTE } }, { store });
  * const { ok } = await limits.limit("login", { key: userId });
  * ```
@@ -69,9 +67,9 @@ const BUSY =
  * The table must exist, with the partition key `id`, a string. Each item is `id`, `state` (16 bytes) and `dropAt`, the
  * Unix time in seconds from which it may be deleted. Make `dropAt` the table's TTL attribute. A limit with `shards` is one
  * item. A step that lost against another process, or was throttled, is repeated until the call's deadline; a request
- * that is out by then is aborted. Make the client with `maxAttempts: 1`: after a throttled request its own attempts pause,
- * often for longer than the deadline. Calls reject with a `StoreError` if DynamoDB fails. Throws an `InputError` if an
- * argument is wrong.
+ * that is out by then is aborted. The store does not use the client's own attempts: they pause for longer than the deadline,
+ * and send a write again whose answer was lost. Calls reject with a `StoreError` if DynamoDB fails. Throws an `InputError`
+ * if an argument is wrong.
  */
 export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): AsyncStore {
   checkMethods("client", client, METHODS, "a client with a method for each operation: new DynamoDB(…)", (value) =>
@@ -84,10 +82,10 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   }
   checkTable("dynamodb", options, OPTIONS);
   const { table: TableName = "tidegate" } = options;
-  const database = client as Client;
+  const database = withoutAttempts(client as Client);
 
   const keyOf = (id: string) => ({ id: { S: wellFormed(id) } });
-  /** Sends a request, and aborts it with the retries of the client at `until`. */
+  /** Sends a request, and aborts it at `until`. */
   const send = async <T>(until: number, request: (at: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> => {
     const aborter = new AbortController();
     const cancel = afterWaiting(Math.max(until - performance.now(), 0), () => aborter.abort(), true);
@@ -105,6 +103,12 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       cancel();
     }
   };
+  /** The same for a read, which is sent again if its connection was reset: it changes nothing. */
+  const sendRead: typeof send = (until, request) =>
+    send(until, request).catch((error: unknown) => {
+      if (!RESET.test(Object(error).code)) throw error;
+      return send(until, request);
+    });
   /** What is written to one item, or only compared. */
   function itemOf({ id, seen, write }: Change<Version>): TransactWriteItem {
     const where = { TableName, ...(seen && unchanged(seen.version)) };
@@ -121,10 +125,10 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       const [id] = ids;
       if (ids.length === 1) {
         const input = { TableName, Key: keyOf(id as string), ConsistentRead: true };
-        return [entryOf((await send(until, (at) => database.getItem(input, at))).Item)];
+        return [entryOf((await sendRead(until, (at) => database.getItem(input, at))).Item)];
       }
       const TransactItems = ids.map((id) => ({ Get: { TableName, Key: keyOf(id) } }));
-      const { Responses } = await send(until, (at) => database.transactGetItems({ TransactItems }, at));
+      const { Responses } = await sendRead(until, (at) => database.transactGetItems({ TransactItems }, at));
       return ids.map((_, i) => entryOf(Responses?.[i]?.Item));
     },
     decode(value) {
@@ -141,7 +145,6 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       });
       return true;
     },
-    unanswered: { read: PAUSED, write: PAUSED },
     busy(error) {
       const { name, CancellationReasons } = Object(error) as TransactionCanceledException;
       const causes =
@@ -154,6 +157,21 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
   const connect = () => send(performance.now() + CONNECT_TIMEOUT, (at) => database.getItem(hello, at));
   // In a Worker, calls of several requests share steps.
   return connectedBy(connect, { ...store, during });
+}
+
+/** The client, but each request is sent once. Middleware that is added to the client later applies, too. */
+function withoutAttempts(client: Client): Client {
+  const { middlewareStack } = client as Partial<DynamoDB>;
+  // A stand-in of the application's may have none.
+  if (middlewareStack === undefined) return client;
+  // Others are placed relative to it, so it is replaced instead of removed.
+  const retrying = { name: "retryMiddleware", step: "finalizeRequest", priority: "high", override: true } as const;
+  const once = (): DynamoDB["middlewareStack"] => {
+    const stack = middlewareStack.clone();
+    stack.add((next) => next, retrying);
+    return stack;
+  };
+  return Object.create(client, { middlewareStack: { get: once } });
 }
 
 /** An item without a state is corrupt, and not absent. */
