@@ -80,7 +80,7 @@ pub(crate) fn vectors() -> Vec<String> {
             (json!(""), "\"\"", "an empty string"),
             (json!(null), "null", "null"),
             (json!(true), "true", "true"),
-            (json!([10]), "an object", "an array"),
+            (json!([10]), "an array", "an array"),
             (json!({ "valueOf": 10 }), "an object", "an object"),
             (json!({ "$": "1n" }), "1n", "a bigint"),
             (json!({ "$": "valueOf" }), "an object", "an object with valueOf"),
