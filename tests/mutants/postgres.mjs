@@ -92,7 +92,10 @@ export const POSTGRES = [
   ),
   of("postgres/executor.ts", ...unit("postgres-queue"))("requests.length >> 1", "1"),
   of("postgres/executor.ts", ...unit("postgres-deadline"))("? LEAST_REST", "? 0"),
-  postgres("fault.ts", "orms")("inner = cause ?? meta?.driverAdapterError ?? meta;", "break;"),
+  of("failure.ts", ...server("postgres/orms"))(
+    "inner = cause ?? parent ?? driverError ?? meta?.driverAdapterError ?? meta;",
+    "break;",
+  ),
   postgres("executor.ts", "odd-clients")("for (const pending of course.requests) pending.answered();", ""),
   postgres("executor.ts", "locks")("      for (const pending of requests) pending.answered();\n", ""),
   of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.#answered", "value: true"),

@@ -64,6 +64,39 @@ export const LITTLE_TIME: Error = /* @__PURE__ */ new KeyError("no answer in the
 export const whyLate = ({ at }: NonNullable<Deadline>, since: number): Error | undefined =>
   monotonicNow() > (since + at) / 2 ? LITTLE_TIME : undefined;
 
+/** Most errors around a driver's own. */
+const MOST_WRAPPERS = 4;
+
+/** What is read of an error of a driver, an ORM or an adapter, and where they have the error that they wrap. */
+export interface Wrapper {
+  readonly code?: unknown;
+  readonly message?: unknown;
+  readonly errno?: unknown;
+  /** The server's function that raised it; pg and postgres.js have it. */
+  readonly routine?: unknown;
+  readonly originalCode?: unknown;
+  readonly originalMessage?: unknown;
+  readonly cause?: unknown;
+  /** Sequelize's. */
+  readonly parent?: unknown;
+  /** TypeORM's. */
+  readonly driverError?: unknown;
+  /** Prisma's. */
+  readonly meta?: { readonly driverAdapterError?: unknown } | null;
+}
+
+/** An error and those that it wraps, the outermost first. */
+export function wrappedIn(error: unknown): Wrapper[] {
+  const found: Wrapper[] = [];
+  let inner = error;
+  while (found.length <= MOST_WRAPPERS && typeof inner === "object" && inner !== null) {
+    const { cause, parent, driverError, meta } = inner as Wrapper;
+    found.push(inner);
+    inner = cause ?? parent ?? driverError ?? meta?.driverAdapterError ?? meta;
+  }
+  return found;
+}
+
 /** One of our errors as it is, any other as the cause of a `StoreError`. */
 export function failure(thrown: unknown, of: StoreErrorDetails): InputError | StoreError {
   const error = readable(thrown);

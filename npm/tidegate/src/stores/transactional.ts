@@ -5,7 +5,7 @@ import { ANY, check, checkTable, functionThat, textThat } from "../limit/checks.
 import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
 import { messageOf } from "../limit/errors.ts";
-import { idsOf, KeyError } from "./failure.ts";
+import { idsOf, KeyError, wrappedIn } from "./failure.ts";
 import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";
 import { KeyedQueue, queueOf } from "./keyed-queue.ts";
 
@@ -95,29 +95,17 @@ export function transactional(options: TransactionalOptions): AsyncStore {
  * changed. The database works, and has rolled the transaction back.
  */
 const CONFLICTS: readonly unknown[] = ["40001", "40P01", "55P03", 1205, 1213, 1020, "P2034"];
-/** Most errors around the driver's own. */
-const MOST_WRAPPERS = 4;
-
 /** Whether this is a conflict, or an ORM's error around one. */
-function isConflict(error: unknown, depth = 0): boolean {
-  if (Object(error) !== error || depth > MOST_WRAPPERS) return false;
+function isConflict(error: unknown): boolean {
   try {
-    // Sequelize has the driver's error in `parent`, TypeORM in `driverError`, Prisma in `meta`.
-    const { code, errno, originalCode, cause, parent, driverError, meta, driverAdapterError } = error as Wrapper;
-    if ([code, errno, originalCode].some((each) => CONFLICTS.includes(each))) return true;
-    return [cause, parent, driverError, meta, driverAdapterError].some((inner) => isConflict(inner, depth + 1));
+    return wrappedIn(error).some(({ code, errno, originalCode }) =>
+      [code, errno, originalCode].some((each) => CONFLICTS.includes(each)),
+    );
   } catch {
     // A proxy that has been revoked, or a getter of the client's.
     return false;
   }
 }
-
-type Wrapper = Readonly<
-  Record<
-    "code" | "errno" | "originalCode" | "cause" | "parent" | "driverError" | "meta" | "driverAdapterError",
-    unknown
-  >
->;
 
 /** A conflict that `transaction` gave up on. It concerns the call's keys: calls on others go on. */
 class Conflict extends KeyError {

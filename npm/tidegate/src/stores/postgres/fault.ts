@@ -1,5 +1,6 @@
 /** What a failed statement means: why the server undid it, and what to do about it. */
 import { show } from "../../limit/errors.ts";
+import { type Wrapper, wrappedIn } from "../failure.ts";
 
 /** Why the server undid a statement as a whole, or did not get it, so that it may be sent again. */
 type Undone = "conflict" | "deadlock" | "lock" | "late" | "no connection";
@@ -42,35 +43,14 @@ export interface Fault {
   readonly noProcedure: boolean;
 }
 
-/** Most errors around the driver's own. */
-const MOST_WRAPPERS = 4;
-
 /** The driver's error, which Drizzle has in `cause`, and Prisma in `meta`: the innermost that has a code. */
-function driverError(error: unknown): Driver {
-  let found: Driver = {};
-  let inner = error;
-  for (let depth = 0; depth <= MOST_WRAPPERS && typeof inner === "object" && inner !== null; depth++) {
-    const { code, message, routine, originalCode = code, originalMessage = message, cause, meta } = inner as Wrapper;
-    if (depth === 0 || typeof originalCode === "string")
+function driverError(error: unknown): Pick<Wrapper, "code" | "message" | "routine"> {
+  let found: ReturnType<typeof driverError> | undefined;
+  for (const { code, message, routine, originalCode = code, originalMessage = message } of wrappedIn(error)) {
+    if (found === undefined || typeof originalCode === "string")
       found = { code: originalCode, message: originalMessage, routine };
-    inner = cause ?? meta?.driverAdapterError ?? meta;
   }
-  return found;
-}
-
-interface Driver {
-  readonly code?: unknown;
-  readonly message?: unknown;
-  /** The server's function that raised it; pg and postgres.js have it. */
-  readonly routine?: unknown;
-}
-
-/** What is read of an error: a driver's, Drizzle's, Prisma's, or that of one of Prisma's adapters. */
-interface Wrapper extends Driver {
-  readonly originalCode?: unknown;
-  readonly originalMessage?: unknown;
-  readonly cause?: unknown;
-  readonly meta?: { readonly driverAdapterError?: unknown } | null;
+  return found ?? {};
 }
 
 /** Reads what a client rejected with, which may be any value. */
