@@ -182,6 +182,7 @@ export class Queue {
     const next = select(free.length === 0 ? ofFirst : free, batch, this.#busy);
     return next && { ...next, lock };
   }
+
   /** Notes that a row was found locked, and moves it to the end. */
   #noteLocked(id: string, cause: unknown = this.#locked.get(id)?.cause): void {
     this.#locked.delete(id);
