@@ -3,6 +3,7 @@ import {
   type BlockOptions,
   type Decision,
   type Config,
+  defineLimits,
   isInputError,
   isStoreError,
   type Limiter,
@@ -51,6 +52,9 @@ type Target = { key: string; config: Config } | { key?: never; config: Config };
 const FIELDS = new Set(["operation", "name", "key", "count", "for"]);
 const SWITCH_FIELDS = new Set(["operation", "name", "on"]);
 
+/** Nothing reads these limits: they only check the length of a block. */
+const trial = defineLimits({ any: { kind: "fixed window", rate: 1, period: 1 } });
+
 class BadRequest extends Error {}
 
 /** What operations are carried out on. */
@@ -70,9 +74,11 @@ export async function operate(request: Request, operated: Operated): Promise<Res
     const { operation, name, key, count, length } = requestOf(body);
     const target = keys.target(name, key) as Target;
     if (operation !== "read") {
+      // `onAction` reports nothing that the limiter refuses: a check has the same names, keys and counts.
+      await limiter.check(name, { ...target, count });
+      if (operation === "block") trial.block("any", { for: length as BlockOptions["for"] });
       await onAction({ operation, name, key, count, for: length, on: undefined, request });
       if (operation === "reset") await limiter.reset(name, target);
-      // The limiter refuses a block without a length.
       else if (operation === "block")
         stored(await limiter.block(name, { ...target, for: length as BlockOptions["for"] }));
       else stored(await limiter[operation](name, { ...target, count }));

@@ -240,9 +240,20 @@ describe("an operation", () => {
     expect(actions).toEqual([{ operation: "block", name: "api", key: "ann", count: 1, for: "15m" }]);
   });
 
-  test.each([undefined, "soon", 0, -1])("a block for %j is refused by the limiter", async (length) => {
-    const response = await make().fetch(post({ ...read, operation: "block", for: length }));
-    expect([response.status, (await response.json()).error]).toEqual([400, expect.stringMatching(/^`for` must be /)]);
+  test.each([
+    ["for", { operation: "block" }],
+    ["for", { operation: "block", for: "soon" }],
+    ["for", { operation: "block", for: 0 }],
+    ["for", { operation: "block", for: -1 }],
+    ["count", { operation: "charge", count: -1 }],
+    ["count", { operation: "give", count: 2 ** 41 }],
+    ["name", { operation: "reset", name: "apo" }],
+    ["key", { operation: "block", for: "15m", key: "" }],
+  ])("what the limiter refuses by its %s is not reported to onAction: %j", async (field, body) => {
+    const actions: unknown[] = [];
+    const response = await make({ onAction: (action) => void actions.push(action) }).fetch(post({ ...read, ...body }));
+    expect([response.status, (await response.json()).error.split(" must be ")[0]]).toEqual([400, `\`${field}\``]);
+    expect(actions).toEqual([]);
   });
 
   test("takes nothing where onAction throws, and responds with 500 without details", async () => {
