@@ -52,11 +52,10 @@ export function stage(store: Store, corrupt?: Corrupt): Stage {
 }
 
 /** What not every store can do, or not every suite. */
-type Ability = "limitAll" | "shards" | "corrupt";
+export type Ability = "limitAll" | "shards" | "corrupt";
 
 /** Tests by title. Each makes calls on its stage, and throws if a result is wrong. */
-export type Cases = Readonly<Record<string, ((stage: Stage) => Promise<void>) & { needs?: readonly Ability[] }>>;
+export type Cases = Readonly<Record<string, ((stage: Stage) => Promise<void>) & { needs?: Ability }>>;
 
-/** A test for stores that have these abilities. */
-export const needs = (abilities: readonly Ability[], run: Cases[string]): Cases[string] =>
-  Object.assign(run, { needs: abilities });
+/** A test for stores that have this ability. */
+export const needs = (ability: Ability, run: Cases[string]): Cases[string] => Object.assign(run, { needs: ability });

@@ -53,7 +53,7 @@ export const CONCURRENCY: Cases = {
     same((await subject.getValue("both")).value, 500 - CALLS + CALLS / 2, "500, less 2 and plus 1 by turns");
   },
   "concurrent limitAll calls, in any order of limits, take from all or from none": needs(
-    ["limitAll"],
+    "limitAll",
     async ({ limits }) => {
       const subject = limits({
         a: { kind: "token bucket", rate: 50, period: HOUR },
@@ -73,7 +73,7 @@ export const CONCURRENCY: Cases = {
       holds(left.filter((value) => value === 0).length >= 2, `two of the three should be used up: ${left} are left`);
     },
   ),
-  "concurrent calls on shards are granted exactly the capacity": needs(["shards"], async ({ limits }) => {
+  "concurrent calls on shards are granted exactly the capacity": needs("shards", async ({ limits }) => {
     const subject = limits({ parts: { kind: "token bucket", rate: 96, period: HOUR, shards: 4 } });
     same(granted(await together(CALLS, () => subject.limit("parts"))), 96, `granted of ${CALLS} on 96 in 4 shards`);
     const { value } = await subject.getValue("parts");

@@ -26,28 +26,25 @@ async function damaged({ limits, corrupt }: Stage) {
 }
 
 export const CORRUPT: Cases = {
-  "a corrupt state fails the calls on its key, and not those that run beside them": needs(
-    ["corrupt"],
-    async (stage) => {
-      const subject = await damaged(stage);
-      const call = (key: string) => subject.limit("login", { key });
-      const expected = [true, "key", true, "key", true];
-      same(await outcomes(KEYS.map(call)), expected, "concurrent calls, two of them on the corrupt key");
-      same(await outcomes([...KEYS.slice(1), "a"].map(call)), [...expected.slice(1), true], "the same again");
-      const value = (key: string) => subject.getValue("login", { key }).then(() => ({ ok: true }));
-      same(await outcomes(KEYS.map(value)), expected, "getValue");
-      same((await subject.getValue("login", { key: "a" })).value, 3, "what is left of a healthy key");
-    },
-  ),
-  "a corrupt state is kept until its key is reset, which starts full": needs(["corrupt"], async (stage) => {
+  "a corrupt state fails the calls on its key, and not those that run beside them": async (stage) => {
+    const subject = await damaged(stage);
+    const call = (key: string) => subject.limit("login", { key });
+    const expected = [true, "key", true, "key", true];
+    same(await outcomes(KEYS.map(call)), expected, "concurrent calls, two of them on the corrupt key");
+    same(await outcomes([...KEYS.slice(1), "a"].map(call)), [...expected.slice(1), true], "the same again");
+    const value = (key: string) => subject.getValue("login", { key }).then(() => ({ ok: true }));
+    same(await outcomes(KEYS.map(value)), expected, "getValue");
+    same((await subject.getValue("login", { key: "a" })).value, 3, "what is left of a healthy key");
+  },
+  "a corrupt state is kept until its key is reset, which starts full": async (stage) => {
     const subject = await damaged(stage);
     for (const operation of ["limit", "check", "charge", "give"] as const) {
       same(await outcomes([subject[operation]("login", { key: "bad" })]), ["key"], operation);
     }
     await subject.reset("login", { key: "bad" });
     same((await subject.limit("login", { key: "bad" })).value, 4, "a call after the reset");
-  }),
-  "limitAll with a corrupt state takes from none": needs(["corrupt", "limitAll"], async (stage) => {
+  },
+  "limitAll with a corrupt state takes from none": needs("limitAll", async (stage) => {
     const subject = await damaged(stage);
     const both = [
       { name: "also", key: "bad" },

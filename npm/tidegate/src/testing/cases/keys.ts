@@ -36,7 +36,7 @@ export const KEYS: Cases = {
       same((await subject.check("once", keyed(key))).ok, i % 2 === 0, `${named(key)}, after every other key was reset`);
     }
   },
-  "keeps a limit's name apart from its key": needs(["shards"], async ({ limits }) => {
+  "keeps a limit's name apart from its key": needs("shards", async ({ limits }) => {
     const subject = limits({
       a: once,
       "a.b": once,

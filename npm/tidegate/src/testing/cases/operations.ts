@@ -51,7 +51,7 @@ export const OPERATIONS: Cases = {
       same((await subject.limit(name, { key: "other", count: 10 })).ok, true, `${name}: another key`);
     }
   },
-  "unblock ends a block: the key is full": needs(["shards"], async ({ limits }) => {
+  "unblock ends a block: the key is full": needs("shards", async ({ limits }) => {
     const subject = limits({ bucket, window, parts: { ...bucket, shards: 4 } });
     for (const name of ["bucket", "window", "parts"] as const) {
       await subject.block(name, { key: "k", for: "1h" });
@@ -73,7 +73,7 @@ export const OPERATIONS: Cases = {
     clock.advance(SECOND);
     same((await take(1)).ok, true, "the same, at its retryAt");
   },
-  "a limit that was reset is full at the next call": needs(["shards"], async ({ limits }) => {
+  "a limit that was reset is full at the next call": needs("shards", async ({ limits }) => {
     const subject = limits({ bucket, window, parts: { ...bucket, shards: 4 } });
     for (const name of ["bucket", "window", "parts"] as const) {
       await subject.charge(name, { key: "k", count: 1000 });

@@ -20,7 +20,7 @@ async function hasLeft(subject: Subject<"parts">, key: Keyed, expected: number, 
 
 /** A limit with shards decides as one bucket, whether its rows live apart or not. */
 export const SHARDED: Cases = {
-  "grants any count up to the capacity, at every number of shards": needs(["shards"], async ({ limits }) => {
+  "grants any count up to the capacity, at every number of shards": async ({ limits }) => {
     for (const shards of SHARDS) {
       const subject = limits({ parts: config(shards) });
       for (const count of [24, 23.5, 13, 24 / shards, 1]) {
@@ -30,8 +30,8 @@ export const SHARDED: Cases = {
       }
       same((await subject.limit("parts", { count: 24.5 })).reason, "exceeds capacity", "more than the capacity");
     }
-  }),
-  "a block denies one token in every shard, and in all together": needs(["shards"], async ({ limits, clock }) => {
+  },
+  "a block denies one token in every shard, and in all together": async ({ limits, clock }) => {
     for (const shards of SHARDS) {
       const subject = limits({ parts: config(shards) });
       const key = `blocked ${shards}`;
@@ -46,8 +46,8 @@ export const SHARDED: Cases = {
       clock.set(retryAt);
       same((await subject.limit("parts", { key })).ok, true, `${shards} shards: at the end`);
     }
-  }),
-  "grants the capacity one by one, and no more": needs(["shards"], async ({ limits }) => {
+  },
+  "grants the capacity one by one, and no more": async ({ limits }) => {
     for (const shards of SHARDS) {
       const subject = limits({ parts: config(shards) });
       const key = `${shards}`;
@@ -60,27 +60,27 @@ export const SHARDED: Cases = {
       const { value } = await subject.getValue("parts", { key });
       holds(Math.abs(value) < TOLERANCE, `nothing should be left in ${shards} shards, not ${value}`);
     }
-  }),
-  "a denial's retryAt is the first ms at which the request is granted, at every number of shards": needs(
-    ["shards"],
-    async ({ limits, clock }) => {
-      for (const shards of SHARDS) {
-        const subject = limits({ parts: config(shards) });
-        for (const count of [24, 13, 5]) {
-          const key = `${shards}: ${count}`;
-          for (let i = 0; i < 20; i++) await subject.limit("parts", { key });
-          const { ok, retryAt } = await subject.limit("parts", { key, count });
-          const about = `${count} of the 4 that are left, in ${shards} shards`;
-          holds(!ok && retryAt !== undefined, `${about}: should be denied with a retryAt`);
-          clock.set((retryAt as number) - 1);
-          same((await subject.check("parts", { key, count })).ok, false, `${about}: 1 ms before retryAt`);
-          clock.set(retryAt as number);
-          same((await subject.check("parts", { key, count })).ok, true, `${about}: at retryAt`);
-        }
+  },
+  "a denial's retryAt is the first ms at which the request is granted, at every number of shards": async ({
+    limits,
+    clock,
+  }) => {
+    for (const shards of SHARDS) {
+      const subject = limits({ parts: config(shards) });
+      for (const count of [24, 13, 5]) {
+        const key = `${shards}: ${count}`;
+        for (let i = 0; i < 20; i++) await subject.limit("parts", { key });
+        const { ok, retryAt } = await subject.limit("parts", { key, count });
+        const about = `${count} of the 4 that are left, in ${shards} shards`;
+        holds(!ok && retryAt !== undefined, `${about}: should be denied with a retryAt`);
+        clock.set((retryAt as number) - 1);
+        same((await subject.check("parts", { key, count })).ok, false, `${about}: 1 ms before retryAt`);
+        clock.set(retryAt as number);
+        same((await subject.check("parts", { key, count })).ok, true, `${about}: at retryAt`);
       }
-    },
-  ),
-  "give, charge and reservations move the sum by their counts": needs(["shards"], async ({ limits }) => {
+    }
+  },
+  "give, charge and reservations move the sum by their counts": async ({ limits }) => {
     for (const shards of SHARDS) {
       const subject = limits({ parts: { ...config(shards), maxReserved: 12 } });
       const key = `${shards}`;
@@ -97,24 +97,18 @@ export const SHARDED: Cases = {
       await subject.give("parts", { key, count: 1000 });
       await left(24, "more given back than the capacity");
     }
+  },
+  "limitAll takes the sum of the counts on a limit with shards, once": needs("limitAll", async ({ limits }) => {
+    const subject = limits({ parts: config(4), user: { kind: "token bucket", rate: 5, period: MINUTE } });
+    const left = (expected: number, about: string) => hasLeft(subject, {}, expected, about);
+    const take = (counts: number[], user: number) =>
+      subject.limitAll([...counts.map((count) => ({ name: "parts" as const, count })), { name: "user", count: user }]);
+    same((await take([2, 1], 1)).ok, true, "2 and 1 of 24");
+    await left(21, "2 and 1 taken");
+    same((await take([9, 9], 1)).ok, true, "9 and 9 of 21");
+    await left(3, "9 and 9 taken");
+    same((await take([2, 2], 1)).ok, false, "2 and 2 of 3");
+    same((await take([1], 6)).ok, false, "where the other limit denies");
+    await left(3, "two denials");
   }),
-  "limitAll takes the sum of the counts on a limit with shards, once": needs(
-    ["limitAll", "shards"],
-    async ({ limits }) => {
-      const subject = limits({ parts: config(4), user: { kind: "token bucket", rate: 5, period: MINUTE } });
-      const left = (expected: number, about: string) => hasLeft(subject, {}, expected, about);
-      const take = (counts: number[], user: number) =>
-        subject.limitAll([
-          ...counts.map((count) => ({ name: "parts" as const, count })),
-          { name: "user", count: user },
-        ]);
-      same((await take([2, 1], 1)).ok, true, "2 and 1 of 24");
-      await left(21, "2 and 1 taken");
-      same((await take([9, 9], 1)).ok, true, "9 and 9 of 21");
-      await left(3, "9 and 9 taken");
-      same((await take([2, 2], 1)).ok, false, "2 and 2 of 3");
-      same((await take([1], 6)).ok, false, "where the other limit denies");
-      await left(3, "two denials");
-    },
-  ),
 };
