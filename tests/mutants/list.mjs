@@ -120,7 +120,7 @@ const LIST = [
   one("stores/keyed-queue.ts", "for (const id of ids) this.#last.set(id, entry);", "", ...KEYED_QUEUE),
   one("stores/keyed-queue.ts", "monotonicNow() > deadline.at - 1", "false", ...KEYED_QUEUE),
   one("stores/keyed-queue.ts", "deadline.at - 1", "deadline.at", ...KEYED_QUEUE),
-  one("stores/sharded.ts", "this.#now, undefined).#giveToAll", "this.#now, this.#deadline).#giveToAll", ...SHARDED),
+  one("stores/sharded.ts", "this.#now, undefined);", "this.#now, this.#deadline);", ...SHARDED),
   one("stores/sharded.ts", "        taken.clear();\n", "", ...SHARDED),
   one("stores/sharded.ts", "if (round > ROUNDS) return", "return", ...SHARDED),
   one("stores/sharded.ts", "reserved: after.value < 0", "reserved: true", ...SHARDED),

@@ -188,20 +188,16 @@ class ShardedCall {
     return rest;
   }
 
-  /** Gives back what was taken, even if the caller no longer waits. */
-  #giveParts(parts: readonly Part[]): Promise<Seen> {
-    return new ShardedCall(this.#shards, this.#call, this.#now, undefined).#giveToAll(parts);
-  }
-
   /**
-   * Gives tokens to shards. What one of them has no room for, as others gave to it meanwhile, goes to those that have room.
-   * It ends when all is given, or all shards are full. Returns the shards afterwards.
+   * Gives tokens to shards, even if the caller no longer waits. What one of them has no room for, as others gave to it meanwhile,
+   * goes to those that have room. It ends when all is given, or all shards are full. Returns the shards afterwards.
    */
-  async #giveToAll(parts: readonly Part[]): Promise<Seen> {
+  async #giveParts(parts: readonly Part[]): Promise<Seen> {
+    const patient = new ShardedCall(this.#shards, this.#call, this.#now, undefined);
     for (let left = parts, round = 1; ; round++) {
-      const steps = await Promise.all(left.map(([shard, part]) => this.#step("give", shard, part)));
+      const steps = await Promise.all(left.map(([shard, part]) => patient.#step("give", shard, part)));
       const over = left.reduce((sum, [, part], i) => sum + part - this.#gained(steps[i] as Step), 0);
-      const seen = await this.read();
+      const seen = await patient.read();
       left = over > this.#tolerance ? this.#fill(seen, over) : [];
       if (left.length === 0 || round === ROUNDS) return seen;
     }
