@@ -76,9 +76,13 @@ export interface Wrapper {
   readonly routine?: unknown;
   readonly originalCode?: unknown;
   readonly originalMessage?: unknown;
+  /** The statement; TypeORM and Drizzle have it in `query`. */
+  readonly sql?: unknown;
+  readonly query?: unknown;
   readonly cause?: unknown;
   /** Sequelize's. */
   readonly parent?: unknown;
+  readonly original?: unknown;
   /** TypeORM's. */
   readonly driverError?: unknown;
   /** Prisma's. */

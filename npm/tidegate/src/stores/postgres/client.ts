@@ -1,6 +1,7 @@
 /** PostgreSQL clients, ORMs too, by shape: each sends one statement and returns its one text. */
 import { hide, InputError, show, showClient } from "../../limit/errors.ts";
 import { within } from "../../limit/monotonic.ts";
+import type { Wrapper } from "../failure.ts";
 
 /** pg's `Pool` and `Client` (Neon's too), PGlite, or anything else with `query(text, values)`. */
 export interface QueryClient {
@@ -26,7 +27,7 @@ export type PostgresClient = QueryClient | UnsafeClient | PrismaLike | DrizzleLi
 export interface Statement {
   readonly name: string;
   readonly text: string;
-  readonly values: readonly (string | boolean | null)[];
+  readonly values: readonly (string | null)[];
 }
 
 /** A statement of this text. A connection may prepare those of several schemas and versions: the text makes the name. */
@@ -219,18 +220,9 @@ function driverErrorOf(error: unknown): unknown {
   }
 }
 
-/** An error around a driver's: the statement, which TypeORM and Drizzle have in `query`, and the driver's own. */
-interface Wrapper {
-  readonly sql?: unknown;
-  readonly query?: unknown;
-  readonly original?: unknown;
-  readonly driverError?: unknown;
-  readonly cause?: unknown;
-}
-
 /** A value in the text of a statement: `E''` reads backslashes alike, whatever `standard_conforming_strings` is. */
 export function literal(value: Statement["values"][number]): string {
-  return value === null ? "NULL" : `E'${String(value).replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+  return value === null ? "NULL" : `E'${value.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }
 
 const objectOf = ({ name, text, values }: Statement, prepare: boolean): object =>
