@@ -30,14 +30,22 @@ export interface Statement {
   readonly values: readonly (string | null)[];
 }
 
+/** The names of the statements, by their texts: a handful. */
+const names = new Map<string, string>();
+
 /** A statement of this text. A connection may prepare those of several schemas and versions: the text makes the name. */
 export function statement(text: string, values: Statement["values"]): Statement {
-  // FNV-1a, 64 bits.
-  let hash = 0xcbf29ce484222325n;
-  for (let i = 0; i < text.length; i++) {
-    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n);
+  let name = names.get(text);
+  if (name === undefined) {
+    // FNV-1a, 64 bits.
+    let hash = 0xcbf29ce484222325n;
+    for (let i = 0; i < text.length; i++) {
+      hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n);
+    }
+    name = `tidegate_${hash.toString(16)}`;
+    names.set(text, name);
   }
-  return { name: `tidegate_${hash.toString(16)}`, text, values };
+  return { name, text, values };
 }
 
 /** A statement that was passed to a client. */

@@ -3,8 +3,8 @@ import { overdueTimers } from "../../limit/monotonic.ts";
 import type { Send } from "./client.ts";
 import { type Fault, faultOf } from "./fault.ts";
 import { overdue, type PendingRequest, stillWaiting } from "./request.ts";
-import { callRows, type FunctionCall, lockedRows, readRows, takeRow } from "./statements.ts";
-import { type Bounds, boundedStatementOf, NotSent, senderOf, type SendInTime, statementOf } from "./transport.ts";
+import { type Bounds, callRows, type FunctionCall, lockedRows, readRows, statementOf, takeRow } from "./statements.ts";
+import { NotSent, senderOf, type SendInTime } from "./transport.ts";
 
 export interface QueueOptions {
   readonly send: Send;
@@ -121,8 +121,7 @@ export class Executor {
     const { transaction, schema, cleanup } = this.#options;
     const { requests } = course;
     const call = callOf(requests, byProcedure);
-    const make = () =>
-      transaction ? statementOf(schema, call) : boundedStatementOf(schema, call, this.#boundsOf(course), byProcedure);
+    const make = () => statementOf(schema, call, transaction ? undefined : this.#boundsOf(course), byProcedure);
     call.read(await this.#transmit(make, () => lastDeadline(requests)));
     // A clock of the caller's may not be the table's.
     for (const { created, now, ids } of requests) {

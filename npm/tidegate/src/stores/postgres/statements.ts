@@ -4,7 +4,7 @@ import type { Decision, State } from "../../limit/decision.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { Call, Key } from "../contract.ts";
 import { combined } from "../../limit/combined.ts";
-import type { Statement } from "./client.ts";
+import { type Statement, statement } from "./client.ts";
 import type { PendingRequest, RowCall } from "./request.ts";
 
 /** A function of the schema with its arguments, and what to do with the text that it returns: it resolves the requests. */
@@ -14,6 +14,37 @@ export interface FunctionCall<T = void> {
   readonly types: readonly string[];
   readonly values: Statement["values"];
   read(reply: unknown): T;
+}
+
+/** How long a statement may take. */
+export interface Bounds {
+  /** ms that it waits for a lock. */
+  readonly lock: number;
+  /** `performance.now()`, ms, after which the server undoes it. */
+  readonly undo: number;
+}
+
+/**
+ * The statement of a function. Within bounds, the server stops waiting for locks, and undoes the statement when it is late.
+ * `byProcedure`: in a transaction of its own at READ COMMITTED.
+ */
+export function statementOf(
+  schema: string,
+  { name, types, values }: FunctionCall<unknown>,
+  bounds?: Bounds,
+  byProcedure?: boolean,
+): Statement {
+  const given = types.map((type, i) => `$${i + 1}::text::${type}`).join(", ");
+  const called = `${schema}.${name}(${given})`;
+  if (bounds === undefined) return statement(`SELECT ${called} AS answer`, values);
+  const [wait, most] = [`$${types.length + 1}::text`, `$${types.length + 2}::text::float8`];
+  // CASE fixes the order. The setting ends with the transaction, which is this statement.
+  const text = byProcedure
+    ? `CALL ${schema}.${name}_committed(${given}, ${wait}, ${most})`
+    : `SELECT ${schema}.in_time(CASE WHEN set_config('lock_timeout', ${wait}, true) <> '' THEN ${called} END, ${most}) AS answer`;
+  const lock = Math.max(1, Math.round(bounds.lock));
+  const rest = Math.max(1, bounds.undo - performance.now());
+  return statement(text, [...values, String(lock), String(rest)]);
 }
 
 /** What is stored in a row: a state, nothing, or `"corrupt"`. */

@@ -1,8 +1,7 @@
 /** Sends statements, bounded in time, and counts those without a reply. */
 import { readable } from "../../limit/errors.ts";
 import { afterWaiting, unreferenced } from "../../limit/monotonic.ts";
-import { type Send, type Sent, type Statement, statement } from "./client.ts";
-import type { FunctionCall } from "./statements.ts";
+import type { Send, Sent, Statement } from "./client.ts";
 
 /** For each statement that may be out: this many may be without a reply before no more are sent. */
 const LOST = 4;
@@ -13,62 +12,8 @@ const PROBE_AFTER = 1000;
 const BEFORE_DEADLINE = 2;
 const MOST_BEFORE_DEADLINE = 20;
 
-/** How long a statement may take. */
-export interface Bounds {
-  /** ms that it waits for a lock. */
-  readonly lock: number;
-  /** `performance.now()`, ms, after which the server undoes it. */
-  readonly undo: number;
-}
-
 /** The statement was not sent: no connection was free for it in time. */
 export class NotSent extends Error {}
-
-/** By what they call: a handful of texts. */
-const statements = new Map<string, Statement>();
-
-/** The statement of that text, which the first caller makes. */
-function cached(called: string, make: () => string, values: Statement["values"]): Statement {
-  let made = statements.get(called);
-  if (made === undefined) {
-    made = statement(make(), []);
-    statements.set(called, made);
-  }
-  return { name: made.name, text: made.text, values };
-}
-
-/** The types of a function's arguments, all of which are sent as text. */
-const argumentsOf = (types: readonly string[]): string =>
-  types.map((type, i) => (type === "text" ? `$${i + 1}::text` : `$${i + 1}::text::${type}`)).join(", ");
-
-/** The statement of a function, which may take as long as it needs. */
-export function statementOf(schema: string, { name, types, values }: FunctionCall<unknown>): Statement {
-  const make = () => `SELECT ${schema}.${name}(${argumentsOf(types)}) AS answer`;
-  return cached(`${schema} ${name} ${types.length}`, make, values);
-}
-
-/**
- * The same within bounds: the server stops waiting for locks, and undoes the statement when it is late. `byProcedure`: in a
- * transaction of its own at READ COMMITTED.
- */
-export function boundedStatementOf(
-  schema: string,
-  { name, types, values }: FunctionCall<unknown>,
-  { lock, undo }: Bounds,
-  byProcedure: boolean,
-): Statement {
-  const make = () => {
-    const given = argumentsOf(types);
-    const [wait, most] = [`$${types.length + 1}::text`, `$${types.length + 2}::text::float8`];
-    if (byProcedure) return `CALL ${schema}.${name}_committed(${given}, ${wait}, ${most})`;
-    // CASE fixes the order. The setting ends with the transaction, which is this statement.
-    const limited = `CASE WHEN set_config('lock_timeout', ${wait}, true) <> '' THEN ${schema}.${name}(${given}) END`;
-    return `SELECT ${schema}.in_time(${limited}, ${most}) AS answer`;
-  };
-  const rest = Math.max(1, undo - performance.now());
-  const bounds = [String(Math.max(1, Math.round(lock))), String(rest)];
-  return cached(`${schema} ${name} ${types.length} bounded ${byProcedure}`, make, [...values, ...bounds]);
-}
 
 const notSent = (): NotSent => new NotSent("it was not sent: no connection was free before the deadline");
 
