@@ -92,7 +92,7 @@ const LIST = [
   one("stores/postgres/queue.ts", "overdue(this.#waiting) ?? ", "", "postgres-deadline.test.ts"),
   one("stores/postgres/queue.ts", " ?? overdue(this.#onLocked)", "", "postgres-deadline.test.ts"),
   one("stores/postgres/queue.ts", "rows.find((id) => alone.has(id))", "rows[0]", "postgres-queue.test.ts"),
-  one("stores/postgres/executor.ts", "      await overdue(next.requests);\n", "", "postgres-deadline.test.ts"),
+  one("stores/postgres/executor.ts", "      await overdue(batch.requests);\n", "", "postgres-deadline.test.ts"),
   one(
     "stores/postgres/queue.ts",
     "      for (const id of pending.ids) skipped.add(id);\n",

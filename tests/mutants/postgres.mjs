@@ -91,15 +91,18 @@ export const POSTGRES = [
     "const scope = fault.undone !== undefined",
   ),
   of("postgres/executor.ts", ...unit("postgres-queue"))("requests.length >> 1", "1"),
-  of("postgres/executor.ts", ...unit("postgres-deadline"))("? LEAST_REST", "? 0"),
+  of("postgres/executor.ts", ...unit("postgres-deadline"))("return LEAST_REST;", "return 0;"),
   of("failure.ts", ...server("postgres/orms"))(
     "inner = cause ?? parent ?? driverError ?? meta?.driverAdapterError ?? meta;",
     "break;",
   ),
-  postgres("executor.ts", "odd-clients")("for (const pending of course.requests) pending.answered();", ""),
-  postgres("executor.ts", "locks")("      for (const pending of requests) pending.answered();\n", ""),
-  of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.#answered", "value: true"),
-  of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.#answered", "value: this.#answered"),
+  postgres("executor.ts", "odd-clients")(
+    "    for (const pending of requests) pending.answered = true;\n    if",
+    "    if",
+  ),
+  postgres("executor.ts", "locks")("      for (const pending of requests) pending.answered = true;\n", ""),
+  of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.answered", "value: true"),
+  of("postgres/request.ts", ...unit("postgres-deadline"))("get: () => this.answered", "value: this.answered"),
   postgres("transport.ts", "faults", "odd-clients")("out.count >= statements * LOST", "false"),
   postgres("transport.ts", "faults", "odd-clients")("if (isProbe) unanswered = { count: 0 };", ""),
 ];

@@ -124,10 +124,10 @@ test.each([false, true])(
     const limit = new Limit("api", { kind: "token bucket", rate: 1, period: 1000 });
     const calls = [{ op: "take", limit, key: "a", count: 1, reserve: false }] as const;
     const pending = new PendingRequest({ operation: "take", calls, now: undefined, deadline }, vi.fn(), vi.fn());
-    if (before) pending.answered();
+    pending.answered = before;
     pending.failAtDeadline("the row is locked", undefined);
     expect(deadline.why?.answered).toBe(before);
-    pending.answered();
+    pending.answered = true;
     expect(deadline.why?.answered).toBe(true);
   },
 );

@@ -2,8 +2,8 @@
 import { overdueTimers } from "../../limit/monotonic.ts";
 import type { Send } from "./client.ts";
 import { type Fault, faultOf } from "./fault.ts";
-import { overdue, type PendingRequest, stillWaiting } from "./request.ts";
-import { type Bounds, callRows, type FunctionCall, lockedRows, readRows, statementOf, takeRow } from "./statements.ts";
+import { lastDeadline, overdue, type PendingRequest, stillWaiting } from "./request.ts";
+import { type Bounds, callOf, lockedRows, statementOf } from "./statements.ts";
 import { NotSent, senderOf, type SendInTime } from "./transport.ts";
 
 export interface QueueOptions {
@@ -37,12 +37,9 @@ const ROUND_TRIP = 5;
  */
 const LEAST_REST = 3;
 
-/** Not by `Math.max(…)`: all that wait for locked rows may be more than a function takes arguments. */
-const lastDeadline = (requests: readonly PendingRequest[]): number =>
-  requests.reduce((last, { deadline }) => Math.max(last, deadline), -Infinity);
-
-/** A request with fewer ms left is not sent if its statement has to wait for a lock. */
-function marginOf(requests: readonly PendingRequest[]): number {
+/** The ms that a request must have left to be sent: more if its statement has to wait for a lock. */
+function marginOf({ requests, lock }: Batch): number {
+  if (lock === undefined) return LEAST_REST;
   const rest = lastDeadline(requests) - performance.now();
   return Math.max(ROUND_TRIP, Math.min(LOCK_WAIT + ROUND_TRIP, rest / 2));
 }
@@ -56,17 +53,17 @@ type Separate = (requests: readonly PendingRequest[], ids: ReadonlySet<string>, 
  */
 type Way = "function" | "procedure" | "function only";
 
-/** A batch between two statements: the requests that are left, and how they are sent next. */
-interface Course {
+/** The requests that share a statement, and how it is sent next. */
+interface Batch {
+  requests: readonly PendingRequest[];
   /** ms that its statement waits for a lock if its rows are locked, or the table seems to be; `undefined`: a short time. */
-  readonly lock: number | undefined;
-  readonly requests: PendingRequest[];
+  lock: number | undefined;
   /** Statements that were sent for it. */
-  readonly tries: number;
+  tries: number;
   /** Whether a statement was undone at the deadline of its first request. Later ones are undone at that of the last request. */
-  readonly late: boolean;
+  late: boolean;
   /** Whether the session's own limit has ended a statement. */
-  readonly timedOut: boolean;
+  timedOut: boolean;
 }
 
 export class Executor {
@@ -92,36 +89,35 @@ export class Executor {
     return performance.now() < this.#full.until;
   }
 
-  /** Settles every request of the batch, or moves it to the locked ones. `lock`: ms for a lock, if the rows are locked. */
-  async execute(batch: readonly PendingRequest[], lock?: number): Promise<void> {
+  /** Settles every request, or moves it to the locked ones. `lock`: ms for a lock, if the rows are locked. */
+  async execute(requests: readonly PendingRequest[], lock?: number): Promise<void> {
     const { timeout, transaction } = this.#options;
     const latest = performance.now() + timeout;
     // A request without a deadline has one from here on.
-    if (!transaction) for (const pending of batch) pending.latest = Math.min(pending.latest, latest);
-    let next: Course | undefined = { lock, requests: [...batch], tries: 0, late: false, timedOut: false };
-    while (next !== undefined) {
-      await overdue(next.requests);
-      const requests = stillWaiting(next.requests, next.lock === undefined ? LEAST_REST : marginOf(next.requests));
-      if (requests.length === 0) return;
-      const course: Course = { ...next, requests, tries: next.tries + 1 };
-      const last = lastDeadline(requests);
-      const byProcedure = this.#way === "procedure" && requests[0]?.reads === false && !transaction;
+    if (!transaction) for (const pending of requests) pending.latest = Math.min(pending.latest, latest);
+    const batch: Batch = { requests, lock, tries: 0, late: false, timedOut: false };
+    for (;;) {
+      await overdue(batch.requests);
+      batch.requests = stillWaiting(batch.requests, marginOf(batch));
+      if (batch.requests.length === 0) return;
+      batch.tries++;
+      const last = lastDeadline(batch.requests);
+      const byProcedure = this.#way === "procedure" && batch.requests[0]?.reads === false && !transaction;
       try {
-        await this.#send(course, byProcedure);
-        return;
+        return await this.#send(batch, byProcedure);
       } catch (error) {
-        const moved = error instanceof NotSent && (await hasMoved(course, last));
-        next = moved ? course : await this.#nextAfter(course, error, byProcedure);
+        if (error instanceof NotSent && (await hasMoved(batch, last))) continue;
+        if (!(await this.#isSentAgain(batch, error, byProcedure))) return;
       }
     }
   }
 
   /** Sends the requests in one statement, and resolves them by its reply. */
-  async #send(course: Course, byProcedure: boolean): Promise<void> {
+  async #send(batch: Batch, byProcedure: boolean): Promise<void> {
     const { transaction, schema, cleanup } = this.#options;
-    const { requests } = course;
+    const { requests } = batch;
     const call = callOf(requests, byProcedure);
-    const make = () => statementOf(schema, call, transaction ? undefined : this.#boundsOf(course), byProcedure);
+    const make = () => statementOf(schema, call, transaction ? undefined : this.#boundsOf(batch), byProcedure);
     call.read(await this.#transmit(make, () => lastDeadline(requests)));
     // A clock of the caller's may not be the table's.
     for (const { created, now, ids } of requests) {
@@ -129,7 +125,7 @@ export class Executor {
     }
   }
 
-  #boundsOf({ requests, lock, late }: Course): Bounds {
+  #boundsOf({ requests, lock, late }: Batch): Bounds {
     const now = performance.now();
     const first = Math.min(...requests.map(({ deadline }) => deadline));
     // A statement that may wait for long ends in time for the first of its requests.
@@ -142,53 +138,52 @@ export class Executor {
     };
   }
 
-  /** How what is left of the batch is sent after this error; `undefined`: its requests are settled or moved. */
-  async #nextAfter(course: Course, thrown: unknown, byProcedure: boolean): Promise<Course | undefined> {
-    const { transaction, schema } = this.#options;
+  /** Whether what is left of the batch is sent again after this error; if not, its requests are settled. */
+  async #isSentAgain(batch: Batch, thrown: unknown, byProcedure: boolean): Promise<boolean> {
+    const { transaction, schema, timeout } = this.#options;
+    const { requests } = batch;
     const error = thrown instanceof NotSent && this.#isFull ? this.#full.error : thrown;
     const fault = faultOf(error, schema);
     if (byProcedure && fault.noProcedure) {
       this.#way = "function only";
-      return course;
+      return true;
     }
     const isTimeout = fault.code === STATEMENT_TIMEOUT;
     // If that happens again and no row was locked, the server is too slow for the session's limit.
-    const undone = isTimeout && !course.timedOut ? "lock" : fault.undone;
-    if (undone === undefined || transaction) return this.#failed(course, fault, error);
-    for (const pending of course.requests) pending.answered();
-    if (undone === "late") return { ...course, late: true };
-    if (undone === "lock") return this.#leaveLocked({ ...course, timedOut: course.timedOut || isTimeout }, error);
-    return this.#outlast(course, fault, error);
+    const undone = isTimeout && !batch.timedOut ? "lock" : fault.undone;
+    if (undone === undefined || transaction) {
+      await this.#fail(batch, fault, error);
+      return false;
+    }
+    for (const pending of requests) pending.answered = true;
+    if (undone === "late") batch.late = true;
+    else if (undone === "lock") {
+      batch.timedOut ||= isTimeout;
+      const ids = await this.lockedIds(requests);
+      batch.lock = ids === undefined ? timeout : undefined;
+      if (ids !== undefined) batch.requests = this.#separate(requests, ids, error);
+    } else return this.#outlasts(batch, fault, error);
+    return true;
   }
 
   /** Rejects the requests of a statement that failed for good. */
-  async #failed({ requests, lock }: Course, fault: Fault, error: unknown): Promise<undefined> {
+  async #fail({ requests, lock }: Batch, fault: Fault, error: unknown): Promise<void> {
     if (requests.length > 1 && !this.#options.transaction && fault.ofRow) {
       // Nothing was written. Halves are sent until the one that fails fails alone: few statements, for which others wait.
       const half = requests.length >> 1;
       await this.execute(requests.slice(0, half), lock);
-      await this.execute(requests.slice(half), lock);
-      return;
+      return this.execute(requests.slice(half), lock);
     }
     const cause = error instanceof NotSent ? undefined : error;
     const scope = fault.undone !== undefined || fault.ofRow ? "key" : "store";
     for (const pending of requests) pending.fail(fault.message, cause, scope);
   }
 
-  /** Moves the requests on locked rows; the others are sent again. */
-  async #leaveLocked(course: Course, error: unknown): Promise<Course> {
-    const { requests } = course;
-    const ids = await this.lockedIds(requests);
-    if (ids === undefined) return { ...course, lock: this.#options.timeout };
-    return { ...course, lock: undefined, requests: this.#separate(requests, ids, error) };
-  }
-
   /**
    * After a conflict with other transactions, or without a connection: tries the procedure if that may help, or pauses.
-   * `undefined`: no time is left.
+   * `false`: no time was left, and the requests are rejected.
    */
-  async #outlast(course: Course, { undone, code, message }: Fault, error: unknown): Promise<Course | undefined> {
-    const { requests, tries } = course;
+  async #outlasts({ requests, tries }: Batch, { undone, code, message }: Fault, error: unknown): Promise<boolean> {
     const isFull = undone === "no connection";
     if (isFull) this.#full = { until: performance.now() + FULL_FOR, error };
     const reason = isFull ? message : `concurrent transactions undid it until its deadline (${code})`;
@@ -196,11 +191,11 @@ export class Executor {
     for (const pending of requests) pending.failAtDeadline(reason, error, scope);
     if (undone === "conflict" && this.#way === "function") {
       this.#way = "procedure";
-      return course;
+      return true;
     }
-    if (await pause(tries, lastDeadline(requests))) return course;
+    if (await pause(tries, lastDeadline(requests))) return true;
     for (const pending of requests) pending.fail(reason, error, scope);
-    return undefined;
+    return false;
   }
 
   /** The ids whose rows another transaction has locked; `undefined` if the table itself seems to be locked. */
@@ -210,7 +205,7 @@ export class Executor {
     const make = () => statementOf(schema, call);
     try {
       const reply = await this.#transmit(make, () => lastDeadline(requests));
-      for (const pending of requests) pending.answered();
+      for (const pending of requests) pending.answered = true;
       return new Set(call.read(reply));
     } catch (error) {
       const { undone } = faultOf(error, schema);
@@ -220,15 +215,9 @@ export class Executor {
 }
 
 /** Whether the last deadline is later now than `last`: this process did not run at that time. */
-async function hasMoved({ requests }: Course, last: number): Promise<boolean> {
+async function hasMoved({ requests }: Batch, last: number): Promise<boolean> {
   await overdueTimers(last);
   return lastDeadline(requests) > last;
-}
-
-function callOf(requests: readonly PendingRequest[], byProcedure: boolean): FunctionCall {
-  const [first] = requests as [PendingRequest];
-  if (first.reads) return readRows(requests);
-  return requests.length === 1 && first.takes && !byProcedure ? takeRow(first) : callRows(requests);
 }
 
 /** ms; the pause is drawn evenly from 0 to twice as much each time, and never above the last. */

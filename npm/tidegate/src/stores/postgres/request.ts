@@ -33,13 +33,14 @@ export class PendingRequest {
   readonly takes: boolean;
   /** Whether it reads one row and writes nothing. */
   readonly reads: boolean;
+  /** Whether it made a row. */
   created = false;
+  /** Whether the server has replied to a statement of it. */
+  answered = false;
   /** Whether nothing but this process has delayed it: it was made when no statement was out, and was not sent yet. */
   undelayed = false;
   /** `performance.now()`, ms, when its statement is given up. */
   latest: number = Infinity;
-  /** Whether the server has replied to a statement of it. */
-  #answered = false;
   readonly #operation: string;
   /** Its caller's; `why` is set if the cause is known. */
   #caller: NonNullable<Deadline>;
@@ -64,11 +65,6 @@ export class PendingRequest {
   /** `performance.now()`, ms, when it is no longer waited for: its caller's deadline moves. */
   get deadline(): number {
     return Math.min(this.#caller.at, this.latest);
-  }
-
-  /** Whether it has its reply or its error. */
-  get settled(): boolean {
-    return this.#resolve === ignore;
   }
 
   resolve(reply: Reply): void {
@@ -109,13 +105,8 @@ export class PendingRequest {
   failAtDeadline(what: string, cause: unknown, scope: "key" | "store" = "key"): void {
     const error = this.#error(what, cause, scope);
     // Read when the caller stops waiting: by then the server may have replied.
-    if (scope === "key") Object.defineProperty(error, "answered", { get: () => this.#answered });
+    if (scope === "key") Object.defineProperty(error, "answered", { get: () => this.answered });
     this.#caller.why ??= error;
-  }
-
-  /** Notes that the server has replied to a statement of it. */
-  answered(): void {
-    this.#answered = true;
   }
 
   /** Rejects because of its deadline. */
@@ -127,15 +118,18 @@ export class PendingRequest {
   }
 }
 
+/** Not by `Math.max(…)`: all that wait for locked rows may be more than a function takes arguments. */
+export const lastDeadline = (requests: readonly PendingRequest[]): number =>
+  requests.reduce((last, { deadline }) => Math.max(last, deadline), -Infinity);
+
 /** As `overdueTimers`, of the deadlines of these requests. One that only this process has delayed fails at its deadline. */
 export const overdue = (requests: readonly PendingRequest[]): Promise<void> | undefined =>
   overdueTimers(requests.reduce((at, { undelayed, deadline }) => (undelayed ? at : Math.min(at, deadline)), Infinity));
 
 /** The requests that still wait. One whose deadline has passed, less `margin` ms, is rejected and never sent. */
-export function stillWaiting(requests: PendingRequest[], margin = 0): PendingRequest[] {
+export function stillWaiting(requests: readonly PendingRequest[], margin = 0): PendingRequest[] {
   const now = performance.now() + margin;
   return requests.filter((pending) => {
-    if (pending.settled) return false;
     if (pending.deadline > now) return true;
     pending.expire();
     return false;

@@ -96,7 +96,14 @@ function rowsOf(batch: readonly PendingRequest[]) {
   return { ids, rows, read };
 }
 
-export function takeRow(pending: PendingRequest): FunctionCall {
+/** The function that carries these requests out, which all read or all write. Only `call_rows` has a procedure. */
+export function callOf(requests: readonly PendingRequest[], byProcedure: boolean): FunctionCall {
+  const [first] = requests as [PendingRequest];
+  if (first.reads) return readRows(requests);
+  return requests.length === 1 && first.takes && !byProcedure ? takeRow(first) : callRows(requests);
+}
+
+function takeRow(pending: PendingRequest): FunctionCall {
   const call = pending.calls[0] as Call;
   const { rate, period, capacity } = call.limit.policy;
   const start = startOf(call.limit, call.key);
@@ -169,7 +176,7 @@ function entriesOf(batch: readonly PendingRequest[], rows: ReadonlyMap<string, n
 }
 
 /** Any calls, in their order. The function returns what the rows stored before, and the core repeats the calls on that. */
-export function callRows(batch: readonly PendingRequest[]): FunctionCall {
+function callRows(batch: readonly PendingRequest[]): FunctionCall {
   const { ids, rows, read } = rowsOf(batch);
   const { specs, entries } = entriesOf(batch, rows);
   const passed: readonly (readonly [type: string, value: string | null])[] = [
@@ -213,7 +220,7 @@ function repeat(pending: PendingRequest, states: Stored[], rows: ReadonlyMap<str
   pending.resolve(pending.isJoint ? combined(decisions, now) : (decisions[0] as Decision));
 }
 
-export function readRows(batch: readonly PendingRequest[]): FunctionCall {
+function readRows(batch: readonly PendingRequest[]): FunctionCall {
   const { ids, read } = rowsOf(batch);
   return {
     name: "read_rows",
