@@ -280,7 +280,7 @@ export const CALLERS = [
   one("cli/commands/headers.ts", 'value === undefined && text(args, "ts") !== undefined', "false", cli("headers")),
   one("cli/commands/headers.ts", "if (name !== undefined) throw", "if (false) throw", cli("headers")),
   one("cli/commands/headers.ts", 'if (text(args, "rule") !== undefined) throw', "if (false) throw", cli("headers")),
-  one("cli/described-limit.ts", "config: tier.limit.config", "config: rule.limit.config", cli("check")),
+  one("cli/described-limit.ts", "config: chosen.limit.config", "config: rule.limit.config", cli("check")),
   one("cli/commands/migrate.ts", 'if (storeKind(url, ["postgres"]) !== "postgres") {', "if (false) {", cli("migrate")),
   one("cli/commands/operate.ts", "  await command.run?.(trial, name, target, own);\n", "", cli("operate")),
   one("cli/commands/operate.ts", 'kind === "file" && !terminal', 'kind === "file" && terminal', cli("operate")),

@@ -66,18 +66,14 @@ export function documentLimit(args: Arguments, terminal: Terminal, field: string
   const known = rulesOf(args, terminal);
   const rule = known.find((one) => one.name === name);
   if (rule === undefined) throw new InputError(field, `one of ${known.map((one) => one.name).join(", ")}`, name);
-  const { shadow } = rule;
-  const limitKeys = limitKeysOf(rule);
   const wanted = text(args, "tier");
-  const settings = rule.tiers?.settings ?? [];
-  const names = settings.map((one) => one.name).join(", ");
-  if (wanted === undefined) {
-    // A key of a tier has other numbers: a block would end sooner or later than is printed.
-    if (names !== "") terminal.err(`tidegate: ${name} has tiers (${names}): for a key of one of them, give its --tier`);
-    return { name, config: rule.limit.config, limitKeys, shadow };
-  }
-  const tier = settings.find((one) => one.name === wanted);
-  if (tier === undefined)
+  const tiers = rule.tiers?.settings ?? [];
+  const names = tiers.map((tier) => tier.name).join(", ");
+  // A key of a tier has other numbers: a block would end sooner or later than is printed.
+  if (wanted === undefined && names !== "")
+    terminal.err(`tidegate: ${name} has tiers (${names}): for a key of one of them, give its --tier`);
+  const chosen = wanted === undefined ? rule : tiers.find((tier) => tier.name === wanted);
+  if (chosen === undefined)
     throw new InputError("--tier", names === "" ? "absent: the rule has no tiers" : `one of ${names}`, wanted);
-  return { name, config: tier.limit.config, limitKeys, shadow };
+  return { name, config: chosen.limit.config, limitKeys: limitKeysOf(rule), shadow: rule.shadow };
 }
