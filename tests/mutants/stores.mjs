@@ -162,6 +162,8 @@ export const STORES = [
   object("durable-object/wire.ts")("!(reply as Reply | undefined)", "false"),
   object("failure.ts")("|| error instanceof KeyError", ""),
   object("durable-object/object.ts")("if (performance.now() >= until) throw NOT_SENT;", ""),
+  object("durable-object/object.ts")("this.#last.then(run)", "run()"),
+  object("durable-object/object.ts")("answer.then(ignore, ignore)", "answer.then(ignore)"),
   record("if (!LONE_SURROGATE.test(id)) return id;", "return id;"),
   memcachedClient("if (key.length > KEY_MOST) return", "if (key.length > 1e9) return"),
   memcachedClient('.padStart(2, "0")', ""),

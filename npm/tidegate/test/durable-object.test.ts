@@ -93,4 +93,5 @@ test("a call that an object does not run, as earlier calls took its time, fails 
   expect(await second).toMatchObject({
     failure: { scope: "key", what: expect.stringContaining("its deadline passed") },
   });
+  expect(await object.handle(request)).toHaveProperty("answer");
 });

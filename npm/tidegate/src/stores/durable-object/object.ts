@@ -6,7 +6,6 @@ import { shardingBy } from "../../limit/shards.ts";
 import { dropAtOf, readRecord, wellFormed, writeRecord } from "../record.ts";
 import { Steps, type Transaction } from "../steps.ts";
 import { NOT_SENT } from "../failure.ts";
-import { KeyedQueue } from "../keyed-queue.ts";
 import type { ObjectContext, ObjectNamespace, ObjectStorage, ObjectStub } from "./shapes.ts";
 import {
   type Answer,
@@ -27,8 +26,7 @@ const SLACK = 30_000;
 /** The most entries that one call on a storage takes. */
 const BATCH = 128;
 const SHARDING = shardingBy(() => Math.random());
-/** The queue that all calls on an object join. */
-const OBJECT = ["object"];
+const ignore = (): void => {};
 
 /**
  * The Durable Object that holds states: export it from the Worker, and bind a namespace to it.
@@ -52,8 +50,8 @@ export class TidegateObject extends Base {
   /** The brand that `DurableObjectNamespace<TidegateObject>` requires. */
   declare readonly __DURABLE_OBJECT_BRAND: never;
   readonly #storage: ObjectStorage;
-  /** Calls and pages of the alarm, one after another: the object's input gate alone does not keep them apart. */
-  readonly #queue = new KeyedQueue();
+  /** The end of the last call or page of the alarm. */
+  #last: Promise<void> = Promise.resolve();
   /** The namespace of this object; `undefined` until a binding of its Worker to it is found. */
   #siblings: ObjectNamespace | undefined;
   /** The alarm that is set; `undefined` until it is read. */
@@ -77,7 +75,7 @@ export class TidegateObject extends Base {
       const id = siblings.idFromName(wellFormed(object));
       return String(id) === String(this.ctx.id) ? this.#step(one) : (siblings.get(id) as ObjectStub).handle(one);
     });
-    // Not in the queue: two objects that both held their queues while waiting for each other would wait forever.
+    // Not in turn: two objects that both waited for each other in a turn of their own would wait forever.
     try {
       const deadline = timeout === undefined ? undefined : { at: performance.now() + timeout };
       return { answer: await onShards(request, objects, send, deadline) };
@@ -98,11 +96,18 @@ export class TidegateObject extends Base {
     return undefined;
   }
 
+  /** Runs calls and pages of the alarm one after another: the object's input gate alone does not keep them apart. */
+  #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const answer = this.#last.then(run);
+    this.#last = answer.then(ignore, ignore);
+    return answer;
+  }
+
   async #step(request: Request): Promise<Reply> {
     const { timeout = Infinity } = request;
     const until = performance.now() + timeout;
     try {
-      const answer = await this.#queue.run(OBJECT, async () => {
+      const answer = await this.#inTurn(async () => {
         if (performance.now() >= until) throw NOT_SENT;
         return this.#answer(request);
       });
@@ -139,13 +144,13 @@ export class TidegateObject extends Base {
     let startAfter: string | undefined;
     let isEmpty = true;
     do {
-      // Each page is one entry of the queue: no call writes between the read of a state and its deletion, and none waits for all pages.
-      const page = await this.#queue.run(OBJECT, () => this.#sweep(startAfter, now));
+      // Each page has a turn: no call writes between the read of a state and its deletion, and none waits for all pages.
+      const page = await this.#inTurn(() => this.#sweep(startAfter, now));
       nextAt = Math.min(nextAt, page.nextAt);
       isEmpty &&= page.isEmpty;
       startAfter = page.last;
     } while (startAfter !== undefined);
-    await this.#queue.run(OBJECT, async () => {
+    await this.#inTurn(async () => {
       // What a call wrote on a page that had been read is kept: a later alarm looks at it.
       if (!isEmpty || this.#written !== written) await this.#alarmFor(isEmpty ? now : nextAt, now);
       else if (!this.#hasTables()) await this.#storage.deleteAll();
