@@ -148,12 +148,12 @@ export const STORES = [
   transactional("within === undefined && isConflict(error)", "isConflict(error)"),
   transactional("within === undefined && isConflict(error)", "false"),
 
-  sharded('if (step.status === "rejected") continue;', 'if (step.status === "rejected") throw step.reason;'),
+  sharded('if (one.status === "rejected") continue;', 'if (one.status === "rejected") throw one.reason;'),
   sharded("b.value - a.value", "a.value - b.value"),
   sharded("order[i + 1]?.value ?? -Infinity", "-Infinity"),
   sharded("(taken.get(shard) ?? 0) + part", "part"),
   sharded("      rest -= part;\n", ""),
-  sharded("over > this.#tolerance ? this.#fill(seen, over) : []", "[]"),
+  sharded("over > tolerance ? filled(seen, over) : []", "[]"),
   sharded('"charge", count / limit.policy.shards)', '"charge", count)'),
   sharded("decision.ok || count <= tolerance ?", "true ?"),
 

@@ -44,14 +44,12 @@ export function decide(
   deadline: Deadline,
   random: number = Math.random(),
 ): Promise<Decision> {
-  const sharded = new ShardedCall(shards, call, now, deadline);
-  if (call.op === "take" || call.op === "check") return sharded.take(random);
-  return sharded[call.op]();
+  return operationsOf(shards, call, now, deadline)[call.op](random);
 }
 
 /** The two numbers of such a limit. */
 export async function getValue(shards: Shards, limit: Limit, key: Key, now: Now, deadline: Deadline): Promise<State> {
-  const seen = await new ShardedCall(shards, { ...LOOK, limit, key }, now, deadline).read();
+  const seen = await operationsOf(shards, { ...LOOK, limit, key }, now, deadline).read();
   return sum(limit, seen.states, seen.now, limit.start(key));
 }
 
@@ -64,103 +62,96 @@ interface Seen {
 /** How often a call looks for tokens again, or gives them back again: each time another call was granted. */
 const ROUNDS = 16;
 
-class ShardedCall {
-  readonly #shards: Shards;
-  readonly #call: Call;
-  readonly #now: Now;
-  readonly #deadline: Deadline;
-  readonly #start: number;
+/** What the call may be, and the steps of which all of these consist. */
+function operationsOf(shards: Shards, call: Call, now: Now, deadline: Deadline) {
+  const { limit, key, op, count, reserve } = call;
+  const { capacity, maxReserved = Infinity } = limit.policy;
+  const start = limit.start(key);
+  const ofShard = { start, shard: true };
   /** What rounding may leave over of a count that moves in parts. */
-  readonly #tolerance: number;
+  const tolerance = toleranceOf(limit, count);
 
-  constructor(shards: Shards, call: Call, now: Now, deadline: Deadline) {
-    const { limit, key, count } = call;
-    this.#shards = shards;
-    this.#call = call;
-    this.#now = now;
-    this.#deadline = deadline;
-    this.#start = limit.start(key);
-    this.#tolerance = toleranceOf(limit, count);
+  async function step(op: Op, shard: number, count: number, reserve = false): Promise<Step> {
+    await overdueTimers(deadline?.at ?? Infinity);
+    return shards.step({ ...call, op, count, reserve }, shard, now, deadline);
   }
 
+  const look = (some: readonly number[]): Promise<Step[]> => Promise.all(some.map((shard) => step("check", shard, 0)));
+
+  async function read(): Promise<Seen> {
+    const steps = await look(shardsOf(limit));
+    return { states: steps.map(({ before }) => before), now: latest(steps) };
+  }
+
+  const after = ({ before, now }: Step, op: Op, count: number): State | null =>
+    limit.evaluate(before, { op, count, reserve }, now, ofShard).state;
+
+  /** One step on every shard; returns the shards afterwards. */
+  async function onEach(op: Op, count: number): Promise<Seen> {
+    const steps = await Promise.all(shardsOf(limit).map((shard) => step(op, shard, count)));
+    return { states: steps.map((one) => after(one, op, count)), now: latest(steps) };
+  }
+
+  const tokens = (state: State | null, now: number): number => limit.evaluate(state, LOOK, now, ofShard).decision.value;
+  const values = ({ states, now }: Seen): number[] => states.map((state) => tokens(state, now));
+  /** How to divide tokens that are given over the shards. */
+  const filled = (seen: Seen, count: number): Part[] => fill(values(seen), count, capacity / limit.policy.shards);
+  /** How many tokens a shard took in: none if it was full. */
+  const gained = ({ before, decision, now }: Step): number =>
+    before === null ? 0 : decision.value - tokens(before, now);
+
+  const pooled = ({ states, now }: Seen, op: Op, count: number, reserve = false): Decision =>
+    pool(limit, states, { op, count, reserve }, now, start).decision;
+
   /** From the better of two shards; if it has too little, from all. */
-  async take(random: number): Promise<Decision> {
-    const { limit, op, count } = this.#call;
+  async function take(random: number): Promise<Decision> {
     const pair = pick(limit, random);
-    const looks = await this.#look(pair);
+    const looks = await look(pair);
     const seen = looks.map(({ before }) => before) as [State | null, State | null];
-    const look = better(limit, seen, this.#call, latest(looks), this.#start);
-    if (look.decision.ok) {
-      if (op === "check" || count === 0) return look.decision;
-      const taken = await this.#step("take", pair[look.which], count);
+    const found = better(limit, seen, call, latest(looks), start);
+    if (found.decision.ok) {
+      if (op === "check" || count === 0) return found.decision;
+      const taken = await step("take", pair[found.which], count);
       if (taken.decision.ok) {
-        seen[look.which] = taken.before;
-        const { decision } = better(limit, seen, this.#call, taken.now, this.#start);
-        return decision.ok ? decision : look.decision;
+        seen[found.which] = taken.before;
+        const { decision } = better(limit, seen, call, taken.now, start);
+        return decision.ok ? decision : found.decision;
       }
     }
     const parts = new Map<number, number>();
     try {
-      return await this.#takeParts(parts);
+      return await takeParts(parts);
     } catch (error) {
-      await this.#giveParts([...parts]).catch(() => {});
+      await giveParts([...parts]).catch(() => {});
       throw error;
     }
   }
 
-  /** Evenly: a charge does not depend on what is left. */
-  async charge(): Promise<Decision> {
-    const { limit, count } = this.#call;
-    return this.#pooled(await this.#onEach("charge", count / limit.policy.shards), "charge", 0);
-  }
-
-  /** Every shard. `retryAt` is when all together hold a token. */
-  async block(): Promise<Decision> {
-    const { limit, count } = this.#call;
-    const decision = this.#pooled(await this.#onEach("block", count), "check", Math.min(1, limit.policy.capacity));
-    return { ...decision, ok: true, reason: undefined };
-  }
-
-  /** To the emptiest first, so that no shard overflows while another has room. */
-  async give(): Promise<Decision> {
-    const before = await this.read();
-    const parts = this.#fill(before, this.#call.count);
-    return this.#pooled(parts.length === 0 ? before : await this.#giveParts(parts), "give", 0);
-  }
-
-  async read(): Promise<Seen> {
-    const steps = await this.#look(shardsOf(this.#call.limit));
-    return { states: steps.map(({ before }) => before), now: latest(steps) };
-  }
-
   /** Takes from all shards, in rounds; `taken` is what it has so far taken from each. */
-  async #takeParts(taken: Map<number, number>): Promise<Decision> {
-    const { limit, op, count, reserve } = this.#call;
-    const { maxReserved = Infinity, shards } = limit.policy;
-    const floor = reserve ? -maxReserved / shards : 0;
+  async function takeParts(taken: Map<number, number>): Promise<Decision> {
     let left = count;
     for (let round = 1; ; round++) {
       const sentAt = performance.now();
-      const seen = await this.read();
-      const decision = together(limit, seen.states, { count: left, reserve }, seen.now, this.#start, this.#tolerance);
+      const seen = await read();
+      const decision = together(limit, seen.states, { count: left, reserve }, seen.now, start, tolerance);
       if (op === "check" || (decision.ok && count === 0)) return decision;
       if (!decision.ok && taken.size === 0) {
-        this.#shards.denied?.(this.#call, seen.states, this.#now, sentAt);
+        shards.denied?.(call, seen.states, now, sentAt);
         return decision;
       }
       if (!decision.ok || round > ROUNDS) {
         const parts = [...taken];
         // First, so that parts that fail half way are not given back twice.
         taken.clear();
-        await this.#giveParts(parts);
+        await giveParts(parts);
         // Other callers keep taking: the next attempt may succeed.
         if (round > ROUNDS) return { ...decision, ok: false, reserved: false, retryAt: seen.now + 1, retryAfter: 1 };
         left = count;
         continue;
       }
-      left = await this.#takeRound(seen, left, floor, taken);
-      if (left <= this.#tolerance) {
-        const after = this.#pooled(seen, "check", 0, true);
+      left = await takeRound(seen, left, taken);
+      if (left <= tolerance) {
+        const after = pooled(seen, "check", 0, true);
         return { ...after, ok: true, reserved: after.value < 0, reason: undefined };
       }
     }
@@ -170,20 +161,19 @@ class ShardedCall {
    * Takes `left` from the shards in parts, by what they were seen to hold, and adds what they granted to `taken` and to
    * `seen`. Returns what is still left.
    */
-  async #takeRound(seen: Seen, left: number, floor: number, taken: Map<number, number>): Promise<number> {
-    const { reserve } = this.#call;
-    const parts = drain(this.#values(seen), left, floor);
-    const steps = await Promise.allSettled(parts.map(([shard, part]) => this.#step("take", shard, part, reserve)));
+  async function takeRound(seen: Seen, left: number, taken: Map<number, number>): Promise<number> {
+    const parts = drain(values(seen), left, reserve ? -maxReserved / limit.policy.shards : 0);
+    const steps = await Promise.allSettled(parts.map(([shard, part]) => step("take", shard, part, reserve)));
     let rest = left;
-    for (const [i, step] of steps.entries()) {
+    for (const [i, one] of steps.entries()) {
       const [shard, part] = parts[i] as Part;
-      if (step.status === "rejected") continue;
-      seen.states[shard] = this.#after(step.value, "take", part);
-      if (!step.value.decision.ok) continue;
+      if (one.status === "rejected") continue;
+      seen.states[shard] = after(one.value, "take", part);
+      if (!one.value.decision.ok) continue;
       taken.set(shard, (taken.get(shard) ?? 0) + part);
       rest -= part;
     }
-    const failed = steps.find((step) => step.status === "rejected");
+    const failed = steps.find((one) => one.status === "rejected");
     if (failed !== undefined) throw failed.reason;
     return rest;
   }
@@ -192,59 +182,36 @@ class ShardedCall {
    * Gives tokens to shards, even if the caller no longer waits. What one of them has no room for, as others gave to it meanwhile,
    * goes to those that have room. It ends when all is given, or all shards are full. Returns the shards afterwards.
    */
-  async #giveParts(parts: readonly Part[]): Promise<Seen> {
-    const patient = new ShardedCall(this.#shards, this.#call, this.#now, undefined);
+  async function giveParts(parts: readonly Part[]): Promise<Seen> {
+    const patient = operationsOf(shards, call, now, undefined);
     for (let left = parts, round = 1; ; round++) {
-      const steps = await Promise.all(left.map(([shard, part]) => patient.#step("give", shard, part)));
-      const over = left.reduce((sum, [, part], i) => sum + part - this.#gained(steps[i] as Step), 0);
+      const steps = await Promise.all(left.map(([shard, part]) => patient.step("give", shard, part)));
+      const over = left.reduce((sum, [, part], i) => sum + part - gained(steps[i] as Step), 0);
       const seen = await patient.read();
-      left = over > this.#tolerance ? this.#fill(seen, over) : [];
+      left = over > tolerance ? filled(seen, over) : [];
       if (left.length === 0 || round === ROUNDS) return seen;
     }
   }
 
-  #pooled({ states, now }: Seen, op: Op, count: number, reserve = false): Decision {
-    return pool(this.#call.limit, states, { op, count, reserve }, now, this.#start).decision;
-  }
-
-  /** How to divide tokens that are given over the shards. */
-  #fill(seen: Seen, count: number): Part[] {
-    const { capacity, shards } = this.#call.limit.policy;
-    return fill(this.#values(seen), count, capacity / shards);
-  }
-
-  /** How many tokens a shard took in: none if it was full. */
-  #gained({ before, decision, now }: Step): number {
-    return before === null ? 0 : decision.value - this.#tokens(before, now);
-  }
-
-  #values({ states, now }: Seen): number[] {
-    return states.map((state) => this.#tokens(state, now));
-  }
-
-  #tokens(state: State | null, now: number): number {
-    return this.#call.limit.evaluate(state, LOOK, now, { start: this.#start, shard: true }).decision.value;
-  }
-
-  #after({ before, now }: Step, op: Op, count: number): State | null {
-    const { limit, reserve } = this.#call;
-    return limit.evaluate(before, { op, count, reserve }, now, { start: this.#start, shard: true }).state;
-  }
-
-  /** One step on every shard; returns the shards afterwards. */
-  async #onEach(op: Op, count: number): Promise<Seen> {
-    const steps = await Promise.all(shardsOf(this.#call.limit).map((shard) => this.#step(op, shard, count)));
-    return { states: steps.map((step) => this.#after(step, op, count)), now: latest(steps) };
-  }
-
-  #look(shards: readonly number[]): Promise<Step[]> {
-    return Promise.all(shards.map((shard) => this.#step("check", shard, 0)));
-  }
-
-  async #step(op: Op, shard: number, count: number, reserve = false): Promise<Step> {
-    await overdueTimers(this.#deadline?.at ?? Infinity);
-    return this.#shards.step({ ...this.#call, op, count, reserve }, shard, this.#now, this.#deadline);
-  }
+  return {
+    step,
+    read,
+    take,
+    check: take,
+    /** Evenly: a charge does not depend on what is left. */
+    charge: async () => pooled(await onEach("charge", count / limit.policy.shards), "charge", 0),
+    /** Every shard. `retryAt` is when all together hold a token. */
+    async block() {
+      const decision = pooled(await onEach("block", count), "check", Math.min(1, capacity));
+      return { ...decision, ok: true, reason: undefined };
+    },
+    /** To the emptiest first, so that no shard overflows while another has room. */
+    async give() {
+      const before = await read();
+      const parts = filled(before, count);
+      return pooled(parts.length === 0 ? before : await giveParts(parts), "give", 0);
+    },
+  };
 }
 
 const toleranceOf = ({ policy }: Limit, count: number): number =>
