@@ -21,6 +21,7 @@ const sqlite = of("sqlite.ts", ...server("sqlite/rows", "sqlite/suite"));
 const dynamodb = of("dynamodb.ts", ...server("dynamodb/faults"));
 const mongodb = of("mongodb.ts", ...server("mongodb/faults"));
 const kv = of("workers-kv.ts", ...unit("workers-kv"));
+const denoKv = of("deno-kv.ts", ...unit("deno-kv"));
 const listed = (file, find, replace) => ({
   file: `npm/tidegate/src/cli/${file}`,
   find,
@@ -30,6 +31,8 @@ const listed = (file, find, replace) => ({
 
 export const STORES = [
   of("memory.ts", ...unit("memory"))("    wasm.all_clear();\n", ""),
+  denoKv('id.includes("\\0") ? quoted(id) : wellFormed(id)', "wellFormed(id)"),
+  denoKv("prefix.length <= MOST_PREFIX", "true"),
   kv("for (const call of calls) refuse(call.limit, call.reserve);", ""),
   kv("LEAST_TTL + Math.ceil", "Math.ceil"),
   kv(", MOST_TTL);", ", Infinity);"),

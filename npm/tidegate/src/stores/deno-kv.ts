@@ -4,12 +4,12 @@
  * @module
  */
 import { decode, encode, NotAState } from "../limit/codec.ts";
-import { checkMethods, checkTable, STRING } from "../limit/checks.ts";
+import { checkMethods, checkTable } from "../limit/checks.ts";
 import { isBytes } from "../limit/realms.ts";
 import { InputError, messageOf } from "../limit/errors.ts";
 import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore } from "./contract.ts";
-import { wellFormed } from "./record.ts";
+import { quoted, wellFormed } from "./record.ts";
 import { storeOf } from "./steps.ts";
 import { swapping } from "./swap.ts";
 
@@ -42,12 +42,19 @@ interface KvAtomic {
 
 /** Settings of {@link denoKv}. */
 export interface DenoKvOptions {
-  /** First part of every key; default `"tidegate"`. Limiters with the same one share their states. */
+  /** First part of every key, at most 128 characters; default `"tidegate"`. Limiters with the same one share their states. */
   prefix?: string | undefined;
 }
 
 const NAME = "deno-kv";
-const OPTIONS = { prefix: STRING };
+/** With more, a long key of a caller's would exceed the 2048 bytes that Deno KV accepts. */
+const MOST_PREFIX = 128;
+const OPTIONS = {
+  prefix: {
+    expects: `a string of at most ${MOST_PREFIX} characters`,
+    accepts: (prefix: unknown) => typeof prefix === "string" && prefix.length <= MOST_PREFIX,
+  },
+};
 /** The most entries that one atomic step can check. */
 const MAX_STATES = 100;
 /** Entries that would expire later than this (ten years) do not expire. */
@@ -71,7 +78,8 @@ export function denoKv(kv: KvLike, options: DenoKvOptions = {}): AsyncStore {
   checkTable("denoKv", options, OPTIONS);
   const { prefix = "tidegate" } = options;
   const database = kv as Kv;
-  const keyOf = (id: string): KvKey => [prefix, wellFormed(id)];
+  // Deno KV escapes each NUL, so that a key with many could be too long.
+  const keyOf = (id: string): KvKey => [prefix, id.includes("\0") ? quoted(id) : wellFormed(id)];
 
   const run = swapping<string | null>({
     name: NAME,

@@ -39,7 +39,7 @@ const LONE_SURROGATE = /[\ud800-\udfff]/u;
  * An identity as a string that stays distinct in UTF-8. Lone surrogates would all become one character: an identity with
  * any is a quote, with which no identity begins, and its bytes in base64.
  */
-export function wellFormed(id: string): string {
-  if (!LONE_SURROGATE.test(id)) return id;
-  return `"${btoa(String.fromCharCode(...generalizedUtf8(id)))}`;
-}
+export const wellFormed = (id: string): string => (LONE_SURROGATE.test(id) ? quoted(id) : id);
+
+/** The quote and the base64. */
+export const quoted = (id: string): string => `"${btoa(String.fromCharCode(...generalizedUtf8(id)))}`;

@@ -90,5 +90,8 @@ export const ODD_KEYS: readonly (string | undefined)[] = [
   "x".repeat(1024),
   `${"x".repeat(1023)}y`,
   "\u20ac".repeat(341),
+  // Twice as long in a store that escapes each.
+  "\0".repeat(1023),
+  "\0".repeat(1024),
   `${"\u{1f600}".repeat(255)}aaaa`,
 ];
