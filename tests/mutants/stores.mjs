@@ -9,7 +9,7 @@ const batches = of("swap/batches.ts", ...unit("swap", "swap-shared"));
 const combined = (find, replace) => one("limit/combined.ts", find, replace, "swap.test.ts");
 const steps = of("steps.ts", ...unit("swap", "transactional"));
 const keyedQueue = of("keyed-queue.ts", ...unit("keyed-queue", "transactional"));
-const transactional = of("transactional.ts", ...unit("transactional"));
+const transactional = of("transactional.ts", ...unit("transactional", "transactional-deadline"));
 const sharded = of("sharded.ts", ...unit("sharded"));
 const object = (file) => of(file, ...unit("durable-object"));
 const record = of("record.ts", ...server("dynamodb/suite"));
@@ -145,6 +145,9 @@ export const STORES = [
   keyedQueue("if (this.#last.get(id) === entry) this.#last.delete(id);", "this.#last.delete(id);"),
   keyedQueue("  deadline.why = NOT_SENT;\n", ""),
   keyedQueue("  deadline.why = whyLate(deadline, since);\n", ""),
+  transactional("    if (monotonicNow() > deadline.at) throw LATE;\n", ""),
+  transactional("    await overdueTimers(deadline.at);\n", ""),
+  transactional("      answer.catch(() => {});\n", ""),
   transactional("queue.run(idsOf(targets), decided, deadline)", "turns.run(idsOf(targets), decided)"),
   transactional("queueOf(within)", "new KeyedQueue()"),
   transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),

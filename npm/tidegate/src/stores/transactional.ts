@@ -3,8 +3,9 @@ import { MAX_NOW_MS } from "../engine/generated/bounds.ts";
 import { numberError } from "../limit/config.ts";
 import { ANY, check, checkTable, functionThat, textThat } from "../limit/checks.ts";
 import { shardingBy } from "../limit/shards.ts";
-import type { AsyncStore } from "./contract.ts";
+import type { AsyncStore, Deadline } from "./contract.ts";
 import { messageOf } from "../limit/errors.ts";
+import { monotonicNow, overdueTimers } from "../limit/monotonic.ts";
 import { idsOf, KeyError, wrappedIn } from "./failure.ts";
 import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";
 import { KeyedQueue, queueOf } from "./keyed-queue.ts";
@@ -58,7 +59,7 @@ const OPTIONS = {
  * ```
  *
  * Calls of this process on one limit and key run one after another. A call whose deadline passes while it waits is not
- * sent. A call that runs past its deadline does not block the next one. Throws an `InputError` if an option is wrong.
+ * sent, and one that gets its transaction later takes nothing. A call that runs past its deadline does not block the next one. Throws an `InputError` if an option is wrong.
  */
 export function transactional(options: TransactionalOptions): AsyncStore {
   checkTable("transactional", options, OPTIONS, "an object with name and transaction");
@@ -71,7 +72,9 @@ export function transactional(options: TransactionalOptions): AsyncStore {
   const run: Run = (targets, now, deadline, body) => {
     let answer: ReturnType<typeof body> | undefined;
     const step = (states: Transaction) => {
-      answer = body(new Steps(states, name, now ?? read(clock), sharding));
+      answer = inTime(deadline, () => body(new Steps(states, name, now ?? read(clock), sharding)));
+      // Unhandled, its error would end the process: `transaction` may have failed before.
+      answer.catch(() => {});
       return answer;
     };
     const decided = async () => {
@@ -88,6 +91,22 @@ export function transactional(options: TransactionalOptions): AsyncStore {
     return queue.run(idsOf(targets), decided, deadline);
   };
   return { ...storeOf(name, run), ...(within === undefined ? {} : { inTransaction: true }) };
+}
+
+const LATE: Error = /* @__PURE__ */ new KeyError(
+  "`transaction` ran its argument after the deadline; nothing was taken",
+  false,
+);
+/**
+ * What `body` returns. Rejects without running it after the deadline: the transaction has waited for a connection, or is
+ * repeated after a conflict, and its caller has been answered.
+ */
+async function inTime<T>(deadline: Deadline, body: () => Promise<T>): Promise<T> {
+  if (deadline !== undefined) {
+    await overdueTimers(deadline.at);
+    if (monotonicNow() > deadline.at) throw LATE;
+  }
+  return body();
 }
 
 /**
