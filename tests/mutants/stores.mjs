@@ -164,7 +164,13 @@ export const STORES = [
   sharded("decision.ok || count <= tolerance ?", "true ?"),
 
   object("durable-object/wire.ts")("waiting.why = LITTLE_TIME;", "{}"),
-  object("durable-object/wire.ts")("Object(error).overloaded", "false"),
+  object("durable-object/wire.ts")("overloaded || durableObjectReset || remote ?", "durableObjectReset || remote ?"),
+  object("durable-object/wire.ts")("overloaded || durableObjectReset || remote ?", "overloaded || remote ?"),
+  object("durable-object/wire.ts")(
+    "overloaded || durableObjectReset || remote ?",
+    "overloaded || durableObjectReset ?",
+  ),
+  object("durable-object/object.ts")('refused(error, "key")', "refused(error)"),
   object("durable-object/wire.ts")("!(reply as Reply | undefined)", "false"),
   object("failure.ts")("|| error instanceof KeyError", ""),
   object("durable-object/object.ts")("if (performance.now() >= until) throw NOT_SENT;", ""),

@@ -1,5 +1,5 @@
-/** A Durable Object that gets more calls than it can carry out: they fail alone, and calls on other objects go on. */
-import { beforeEach, expect, test, vi } from "vitest";
+/** A Durable Object that fails, or gets more calls than it can carry out: they fail alone, and calls on other objects go on. */
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR } from "../src/index.ts";
 import { durableObject, type ObjectStorage, TidegateObject } from "../src/stores/durable-object.ts";
 
@@ -11,9 +11,9 @@ const overloaded = Object.assign(new Error("Durable Object is overloaded. Too ma
 
 beforeEach(() => void vi.useFakeTimers());
 
-/** Objects in this process; one whose name begins with "hot" waits for `hot` before each call. */
-function objects(hot: () => Promise<unknown> | undefined) {
-  const made = new Map<string, TidegateObject>();
+/** Objects in this process; one whose name begins with "hot" waits for `hot` before each call, and may be `instead`. */
+function objects(hot: () => Promise<unknown> | undefined, instead?: TidegateObject) {
+  const made = new Map<string, TidegateObject>(instead && [["hot", instead]]);
   const namespace = {
     [Symbol.toStringTag]: "DurableObjectNamespace",
     idFromName: (name: string) => name,
@@ -46,13 +46,36 @@ function storage(): ObjectStorage {
 /** A key whose object is in the same group as that of `hot`. */
 const BESIDE = "hot".replace("o", String.fromCharCode("o".charCodeAt(0) + 64));
 
-test.each(["one", "parts"] as const)("an object that is overloaded rejects its own calls alone (%s)", async (name) => {
-  const store = objects(() => Promise.reject(overloaded));
-  const limits = defineLimits(configs, { store, log: false });
+/** As workerd marks them. */
+const own = {
+  "is overloaded": overloaded,
+  "was reset, as with a full storage": Object.assign(new Error("database or disk is full"), {
+    durableObjectReset: true,
+  }),
+  "throws in a subclass": Object.assign(new Error("no tenant"), { remote: true }),
+};
+
+describe.each(Object.entries(own))("an object that %s", (_, error) => {
+  test.each(["one", "parts"] as const)("rejects its own calls alone (%s)", async (name) => {
+    const store = objects(() => Promise.reject(error));
+    const limits = defineLimits(configs, { store, log: false });
+    for (let i = 0; i < 10; i++) {
+      const { cause } = await limits.limit(name, { key: "hot" });
+      expect(cause).toMatchObject({ scope: "key", message: expect.stringContaining(error.message) });
+    }
+    expect(await limits.limit(name, { key: BESIDE })).toMatchObject({ ok: true });
+  });
+});
+
+test("an object whose storage cannot be read rejects its own calls alone", async () => {
+  const broken = { ...storage(), get: () => Promise.reject(new Error("internal error in storage")) };
+  const hot = new TidegateObject({ id: "hot", storage: broken }, {});
+  const limits = defineLimits(configs, { store: objects(() => undefined, hot), log: false });
   for (let i = 0; i < 10; i++) {
-    expect((await limits.limit(name, { key: "hot" })).cause).toMatchObject({ scope: "key" });
+    const { cause } = await limits.limit("one", { key: "hot" });
+    expect(cause).toMatchObject({ scope: "key", message: expect.stringContaining("internal error in storage") });
   }
-  expect(await limits.limit(name, { key: BESIDE })).toMatchObject({ ok: true });
+  expect(await limits.limit("one", { key: BESIDE })).toMatchObject({ ok: true });
 });
 
 test("calls that wait at an object that answers others fail alone", async () => {

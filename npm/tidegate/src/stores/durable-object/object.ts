@@ -113,7 +113,7 @@ export class TidegateObject extends Base {
       });
       return { answer };
     } catch (error) {
-      return refused(error);
+      return refused(error, "key");
     }
   }
 

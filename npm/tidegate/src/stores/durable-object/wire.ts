@@ -66,10 +66,11 @@ export function withoutPolicy({ policy: _policy, ...rest }: Decision): WireDecis
 
 export const withPolicy = (decision: WireDecision, limit: Limit): Decision => ({ ...decision, policy: limit.policy });
 
-export function refused(thrown: unknown): Reply {
+/** The reply with an error; `scope`: of a failure of the object's own. */
+export function refused(thrown: unknown, scope?: "key"): Reply {
   const error = failure(thrown, { store: NAME, operation: "", identity: "" });
   if (isInputError(error)) return { input: { field: error.field, rule: error.rule, message: error.message } };
-  return { failure: { what: messageOf(thrown), identity: error.identity, scope: error.scope } };
+  return { failure: { what: messageOf(thrown), identity: error.identity, scope: scope ?? error.scope } };
 }
 
 /** One request to the object of this name; `undefined` if it is alone. */
@@ -90,8 +91,9 @@ export function sender(callObject: (object: string, request: Request) => Promise
       // An object carries out one call after another: the others wait, which is not an outage.
       for (const waiting of out.get(object) ?? []) if (waiting !== deadline) waiting.why = LITTLE_TIME;
     } catch (error) {
-      // The runtime marks errors that concern this object alone.
-      throw Object(error).overloaded ? new KeyError(messageOf(error), true) : error;
+      // The runtime marks errors that concern this object alone. `remote`: its own code threw it, in a subclass.
+      const { overloaded, durableObjectReset, remote } = Object(error);
+      throw overloaded || durableObjectReset || remote ? new KeyError(messageOf(error), true) : error;
     } finally {
       out.delete(object);
     }
