@@ -1,6 +1,6 @@
 /** Where there is no IndexedDB: Node.js has none. With one, tests/platforms runs the store in browsers. */
 import { setImmediate as turn } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { webStorage } from "../src/stores/web-storage.ts";
 import { there } from "./realm.ts";
@@ -46,4 +46,28 @@ test("the first call waits for a database that takes longer to open than the cal
   } finally {
     Reflect.deleteProperty(globalThis, "indexedDB");
   }
+});
+
+test("the error of a call that gets no answer names what holds up a database of the browser, and not sockets", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, "indexedDB"));
+  Object.assign(globalThis, { indexedDB: { open: () => ({}) } });
+  const lines: string[] = [];
+  const log = { error: (line: string) => lines.push(line), info: () => {} };
+  const limits = defineLimits(configs, { store: webStorage(), log });
+  const calls = [limits.limit("save"), limits.limitAll([{ name: "save" }])];
+  // What the first calls wait for a database to open, and their own deadline.
+  await vi.advanceTimersByTimeAsync(2250);
+  const late = "no answer in time: another tab may hold up the database, by a long transaction or while it deletes it";
+  for (const { cause } of await Promise.all(calls))
+    expect(cause).toMatchObject({ message: expect.stringContaining(late) });
+  expect(lines).toEqual([
+    expect.stringMatching(
+      /deletes it; until web-storage answers again, its calls are denied \(onStoreError: "deny"\)$/,
+    ),
+  ]);
+  const failed = expect(limits.getValue("save")).rejects.toThrow(late);
+  await vi.advanceTimersByTimeAsync(250);
+  await failed;
 });

@@ -27,6 +27,8 @@ export interface WebStorageOptions {
 
 const OPTIONS = { name: STRING, onFallback: FUNCTION };
 const NAME = "web-storage";
+/** The browser runs one transaction of all tabs at a time. */
+const LATE = "no answer in time: another tab may hold up the database, by a long transaction or while it deletes it";
 
 /**
  * A store in IndexedDB: one transaction a call, `limitAll` included, and no tab takes what another has taken.
@@ -93,7 +95,8 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
     });
     return transact(transaction, deadline, (states) => body(new Steps(states, NAME, now)));
   });
-  async function chosen(): Promise<Store> {
+  async function chosen(deadline: Deadline): Promise<Store> {
+    if (deadline !== undefined) deadline.why = new Error(LATE);
     // If it fails to open again, `stored` rejects with the reason.
     if ((await opening().catch(() => true)) !== undefined) return stored;
     local ??= memory();
@@ -105,10 +108,10 @@ export function webStorage(options: WebStorageOptions = {}): AsyncStore {
     name: NAME,
     sync: false,
     layers,
-    decide: async (...call) => (await chosen()).decide(...call),
-    decideAll: async (...calls) => (await chosen()).decideAll(...calls),
-    reset: async (...target) => (await chosen()).reset(...target),
-    getValue: async (...target) => (await chosen()).getValue(...target),
+    decide: async (...call) => (await chosen(call[2])).decide(...call),
+    decideAll: async (...calls) => (await chosen(calls[2])).decideAll(...calls),
+    reset: async (...target) => (await chosen(target[2])).reset(...target),
+    getValue: async (...target) => (await chosen(target[3])).getValue(...target),
   });
 }
 
