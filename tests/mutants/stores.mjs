@@ -15,6 +15,7 @@ const object = (file) => of(file, ...unit("durable-object"));
 const record = of("record.ts", ...server("dynamodb/suite"));
 const memcachedClient = of("memcached/client.ts", ...server("memcached/keys"));
 const table = of("table.ts", ...server("mysql/rows", "sqlite/rows"));
+const sweeps = of("table.ts", ...server("mysql/faults"));
 const mysql = of("mysql.ts", ...server("mysql/rows", "mysql/faults", "mysql/concurrency"));
 const mysqlWrites = of("mysql.ts", ...unit("mysql-writes"));
 const sqlite = of("sqlite.ts", ...server("sqlite/rows", "sqlite/suite"));
@@ -184,6 +185,8 @@ export const STORES = [
   memcachedClient("time <= TIME_MOST ? time : 0", "time"),
 
   table("++writes % SWEEP_EVERY === 0", "false"),
+  sweeps("if (now < sweepAfter) return;", ""),
+  sweeps("await within(most, swept, () => undefined);", "await swept;"),
   table("written: false, dropIn: SLACK", "written: true, dropIn: SLACK"),
   table("if (!statements.isMissing(error)) throw explained(error);", "throw error;"),
   of("table.ts", ...server("mysql/faults"))("statements.write(rows, first)", "statements.write(rows, _)"),

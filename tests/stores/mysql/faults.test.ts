@@ -118,6 +118,23 @@ describe("a row that another transaction has locked", () => {
     expect(await later).toMatchObject({ ok: true, value: 8 });
   });
 
+  test("a full one, which sweeps would delete, fails no call on other keys and occupies one connection", async () => {
+    const store = mysql(fixture.pool({ connectionLimit: 3 }), { table: "full" });
+    const limits = defineLimits(configs, { store, timeout: 5000, log: false });
+    await limits.limit("stock", { key: "full" });
+    await fixture.admin.query("UPDATE full SET drop_at = 1");
+    const other = await transaction();
+    await other.query("SELECT * FROM full WHERE id = 'stock:full' FOR UPDATE");
+    const waits = await lockWaits();
+    // More sweeps than the pool has connections.
+    for (let round = 0; round < 5; round++) {
+      const calls = Array.from({ length: 64 }, (_, i) => limits.limit("stock", { key: `${round} ${i}` }));
+      expect((await Promise.all(calls)).flatMap(({ cause }) => cause ?? [])).toEqual([]);
+    }
+    expect(await waits()).toBe(true);
+    await other.query("COMMIT");
+  });
+
   test("a row that is deleted while a step has read it is read again", async () => {
     const limiter = subject("gone");
     await limiter(60_000).limit("stock", { key: "k", count: 4 });

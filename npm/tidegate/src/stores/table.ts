@@ -2,6 +2,7 @@
 import { decodeText, encodeText, NotAState } from "../limit/codec.ts";
 import { checkTable } from "../limit/checks.ts";
 import { InputError, messageOf, showClient, withoutPassword } from "../limit/errors.ts";
+import { within } from "../limit/monotonic.ts";
 import type { AsyncStore } from "./contract.ts";
 import { connectedBy } from "./connecting.ts";
 import { SLACK } from "./steps.ts";
@@ -64,6 +65,8 @@ export const OWN_TABLE = 'give the store one of its own, such as { table: "rate_
 /** One in this many writes also deletes full states, at most this many. */
 const SWEEP_EVERY = 64;
 const SWEEP_MOST = 256;
+/** Ms after which a sweep that has not ended is given up: longer than MySQL waits for a lock. A Worker's may never end. */
+const SWEEP_GIVEN_UP = 60_000;
 
 /** A store in the table that `options` name; `on` gets that name, and one for an index, quoted. Throws an `InputError` if an option is wrong. */
 export function tableStore(
@@ -76,10 +79,26 @@ export function tableStore(
   // Quoted, so that a reserved word is a name too.
   const statements = on(`\`${table}\``, `\`${table}_drop_at\``);
   let writes = 0;
+  /** Until when no sweep begins, as one is under way or has failed (`performance.now()`, ms). */
+  let sweepAfter = 0;
 
   function explained(error: unknown): unknown {
     if (!statements.isForeign(error)) return withoutPassword(error);
     return new Error(`the table ${table} is not a store's (${messageOf(error)}): ${OWN_TABLE}`, { cause: error });
+  }
+
+  /**
+   * Deletes full states, one sweep at a time: it waits for a row that another transaction has locked, and its connection
+   * with it. It is waited for `most` ms.
+   */
+  async function sweep(most: number): Promise<void> {
+    const now = performance.now();
+    if (now < sweepAfter) return;
+    sweepAfter = now + SWEEP_GIVEN_UP;
+    const swept = statements.sweep(SWEEP_MOST).then(() => {
+      sweepAfter = 0;
+    });
+    await within(most, swept, () => undefined);
   }
 
   /** Creates the table if there is none. */
@@ -102,7 +121,7 @@ export function tableStore(
     comparesAll: true,
     async swap(changes, { first }) {
       // Before the write, so that a failure here is one of a step that took nothing.
-      if (++writes % SWEEP_EVERY === 0) await statements.sweep(SWEEP_MOST);
+      if (++writes % SWEEP_EVERY === 0) await sweep((first - performance.now()) / 2);
       const rows = changes.map(({ id, seen, write }): Row => {
         const before = (seen as Entry<string | null>).version;
         if (write === undefined) return { id, before, state: before, written: false, dropIn: SLACK };
