@@ -204,6 +204,11 @@ export const STORES = [
   mysql("GREATEST(drop_at, VALUES(drop_at))", "drop_at"),
   mysql("join()}) AND $", "join()}) -- $"),
   mysql("for (const { id } of all) unanswered.delete(id);", ""),
+  mysqlWrites(
+    "        if (!CLOSED.includes(Object(error).code)) throw error;\n        return select();\n",
+    "        throw error;\n",
+  ),
+  mysqlWrites("        if (!CLOSED.includes(Object(error).code)) throw error;\n", ""),
   mysqlWrites(".sort((a, b) => (a.id < b.id ? -1 : 1))", ""),
   mysqlWrites("- ROUND_TRIP + ahead", "+ ahead"),
   mysqlWrites("trips: 2.5,", ""),

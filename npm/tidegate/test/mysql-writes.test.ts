@@ -1,5 +1,5 @@
 /** What the store of MySQL sends to write, on a client that the test answers. */
-import { beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
 import { Limit } from "../src/stores/index.ts";
 import { mysql } from "../src/stores/mysql.ts";
@@ -53,4 +53,52 @@ test("a call whose write the server would refuse by that is not sent beside othe
   // How long a read takes is known from two.
   for (let i = 0; i < 2; i++) await ended([take(1000)]);
   expect(await ended([take(230), take(1000)])).toEqual(["rejected", "fulfilled"]);
+});
+
+describe("a connection that the server has closed, as after wait_timeout, and that the pool still passed on", () => {
+  /** The first statements of this kind fail with this error, before the client answers. */
+  const closing = (kind: "SELECT @@" | "INSERT", errors: object[]) => {
+    const { client: open, writes } = client();
+    const sent: string[] = [];
+    const query = async (options: { sql: string }, values: unknown[]) => {
+      if (options.sql.startsWith(kind)) {
+        sent.push(kind);
+        const error = errors.shift();
+        if (error !== undefined) throw Object.assign(new Error("closed"), error);
+      }
+      return (open as { query(...args: unknown[]): unknown }).query(options, values);
+    };
+    return {
+      limits: defineLimits({ stock }, { store: mysql({ execute() {}, query } as never), log: false }),
+      sent,
+      writes,
+    };
+  };
+
+  test.each([
+    "ECONNRESET",
+    "EPIPE",
+    "PROTOCOL_CONNECTION_LOST",
+    "ER_SOCKET_UNEXPECTED_CLOSE",
+    "ER_CLIENT_INTERACTION_TIMEOUT",
+    "ER_CONNECTION_KILLED",
+  ])("%s: a read is sent again on another one", async (code) => {
+    const { limits, sent, writes } = closing("SELECT @@", [{}, { code }]);
+    // What connects before the first call.
+    expect(await limits.limit("stock", { key: "k" })).toMatchObject({ ok: true, value: 9 });
+    expect([sent.length, writes.length]).toEqual([3, 1]);
+  });
+
+  test("a read is sent no third time, nor after another error; a write is not sent again, as it may have been executed", async () => {
+    const lost = { code: "ECONNRESET" };
+    for (const [kind, errors, times] of [
+      ["SELECT @@", [{}, lost, lost], 3],
+      ["SELECT @@", [{}, { code: "ECONNREFUSED" }], 2],
+      ["INSERT", [lost], 1],
+    ] as const) {
+      const { limits, sent, writes } = closing(kind, [...errors]);
+      const { ok, cause } = await limits.limit("stock", { key: "k" });
+      expect([ok, (cause as { scope: string }).scope, sent.length, writes.length]).toEqual([false, "store", times, 0]);
+    }
+  });
 });

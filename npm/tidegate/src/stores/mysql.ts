@@ -34,6 +34,15 @@ export type MysqlOptions = TableOptions;
 const BUSY: readonly unknown[] = [1205, 1213, 1020, 3101, 1969];
 /** The server, its users or this account have no connection left: a client that does not wait for one of its own fails. Nothing was done. */
 const NO_CONNECTION: readonly unknown[] = [1040, 1203, 1226];
+/** The server has closed the connection, perhaps as it was idle (`wait_timeout`); a pool may pass it on before it notices. */
+const CLOSED: readonly unknown[] = [
+  "ECONNRESET",
+  "EPIPE",
+  "PROTOCOL_CONNECTION_LOST",
+  "ER_SOCKET_UNEXPECTED_CLOSE",
+  "ER_CLIENT_INTERACTION_TIMEOUT",
+  "ER_CONNECTION_KILLED",
+];
 const NO_SUCH_TABLE = 1146;
 const NO_SUCH_COLUMN = 1054;
 const OUT_OF_RANGE = 1690;
@@ -103,7 +112,12 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       // Without its own name the column would have that of the expression, with the key: mysql2 compiles a parser for each
       // other list of columns.
       const states = ids.map((id, i) => `(SELECT state FROM ${table} WHERE id = ${literalOf(id)}) AS s${i}`);
-      const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, []);
+      const select = () => query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, []);
+      // A read takes nothing, so that it may be sent again.
+      const rows = await select().catch((error: unknown) => {
+        if (!CLOSED.includes(Object(error).code)) throw error;
+        return select();
+      });
       const row: unknown = Object(rows)[0];
       if (!Array.isArray(row)) throw notRowsAndFields();
       const [autocommit, clock, ...found] = row as unknown[];
