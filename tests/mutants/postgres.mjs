@@ -92,6 +92,8 @@ export const POSTGRES = [
   ),
   of("postgres/executor.ts", ...unit("postgres-queue"))("requests.length >> 1", "1"),
   of("postgres/executor.ts", ...unit("postgres-deadline"))("return LEAST_REST;", "return 0;"),
+  of("postgres/fault.ts", ...unit("postgres-queue"))('"57P05": "idle session",', ""),
+  of("postgres/executor.ts", ...unit("postgres-queue"))('isFull || undone === "idle session"', "isFull"),
   of("failure.ts", ...server("postgres/orms"))(
     "inner = cause ?? parent ?? driverError ?? meta?.driverAdapterError ?? meta;",
     "break;",

@@ -48,7 +48,8 @@ function open(options: PostgresOptions = {}) {
     expect(`${name} ${rows.join("")}`).toBe(statement);
     if (lock !== undefined) expect(values.at(-2)).toBe(lock);
     const fails = (message: string, code: string) => () => reject(Object.assign(new Error(message), { code }));
-    return { answer, locked: fails("lock timeout", "55P03"), full: fails("too many connections", "53300") };
+    const idle = fails("terminating connection due to idle-session timeout", "57P05");
+    return { answer, idle, locked: fails("lock timeout", "55P03"), full: fails("too many connections", "53300") };
   };
   const look = (key: string) => store.decide({ ...take(key), op: "check" }, undefined, deadline()).catch(() => {});
   const several = (keys: readonly string[]) =>
@@ -60,7 +61,7 @@ function open(options: PostgresOptions = {}) {
     (await expected("locked_rows ab")).answer("1");
     (await expected("take_row b", "20")).answer(taken());
   };
-  return { sent, call, look, several, turn, expected, lockA };
+  return { sent, store, call, look, several, turn, expected, lockA };
 }
 
 test("a request on a row of a statement that is out waits for it, and one on another row does not", async () => {
@@ -294,4 +295,25 @@ test("a call on another row does not wait for a statement that waits for a lock,
   (await expected("take_row c", "20")).answer(taken());
   waits.answer(`${Date.now()};${Array(10).fill(0)};${Array(10).fill(Date.now())}`);
   await Promise.all(calls);
+});
+
+test("a statement on a session that the server ends, as it was idle for too long, was not executed: it is sent again", async () => {
+  const { call, expected } = open();
+  const taken1 = call("a");
+  for (let i = 0; i < 3; i++) (await expected("take_row a")).idle();
+  (await expected("take_row a")).answer(taken());
+  expect(await taken1).toMatchObject({ ok: true });
+});
+
+test("if that lasts until the deadline, the error is the server's, and counts as an outage", async () => {
+  const { store, expected } = open();
+  const deadline = { at: performance.now() + 60_000 };
+  const late = store.decide(take("a"), undefined, deadline).catch((error: unknown) => error);
+  const { idle } = await expected("take_row a");
+  deadline.at = performance.now() - 1000;
+  idle();
+  expect(await late).toMatchObject({
+    message: 'postgres: take of "api:a" failed: terminating connection due to idle-session timeout',
+    scope: "store",
+  });
 });

@@ -186,8 +186,9 @@ export class Executor {
   async #outlasts({ requests, tries }: Batch, { undone, code, message }: Fault, error: unknown): Promise<boolean> {
     const isFull = undone === "no connection";
     if (isFull) this.#full = { until: performance.now() + FULL_FOR, error };
-    const reason = isFull ? message : `concurrent transactions undid it until its deadline (${code})`;
-    const scope = isFull ? "store" : "key";
+    const isUnsent = isFull || undone === "idle session";
+    const reason = isUnsent ? message : `concurrent transactions undid it until its deadline (${code})`;
+    const scope = isUnsent ? "store" : "key";
     for (const pending of requests) pending.failAtDeadline(reason, error, scope);
     if (undone === "conflict" && this.#way === "function") {
       this.#way = "procedure";

@@ -3,12 +3,14 @@ import { show } from "../../limit/errors.ts";
 import { type Wrapper, wrappedIn } from "../failure.ts";
 
 /** Why the server undid a statement as a whole, or did not get it, so that it may be sent again. */
-type Undone = "conflict" | "deadlock" | "lock" | "late" | "no connection";
+type Undone = "conflict" | "deadlock" | "lock" | "late" | "no connection" | "idle session";
 const UNDONE: Readonly<Record<string, Undone>> = {
   "40001": "conflict",
   "40P01": "deadlock",
   "55P03": "lock",
   "53300": "no connection",
+  // `idle_session_timeout`, which ends no session that executes a statement.
+  "57P05": "idle session",
   // Raised by `in_time`; see `schema/rows.sql`.
   TG002: "late",
 };
