@@ -172,6 +172,8 @@ export const STORES = [
     "overloaded || durableObjectReset ?",
   ),
   object("durable-object/object.ts")('refused(error, "key")', "refused(error)"),
+  object("durable-object.ts")('"object" : "shard"', '"object" : "object"'),
+  object("durable-object.ts")("groupOf(placeOf(limit, key))", "0"),
   object("durable-object/wire.ts")("!(reply as Reply | undefined)", "false"),
   object("failure.ts")("|| error instanceof KeyError", ""),
   object("durable-object/object.ts")("if (performance.now() >= until) throw NOT_SENT;", ""),

@@ -96,6 +96,19 @@ test("calls at an object that answers none are an outage", async () => {
   for (const { cause } of await Promise.all(calls)) expect(cause).toMatchObject({ scope: "store" });
 });
 
+test("shards of a key whose objects do not answer leave shards of other keys their decisions", async () => {
+  const limits = defineLimits(configs, { store: objects(() => new Promise(() => {})), log: false });
+  const calls = Array.from({ length: 10 }, () => limits.limit("parts", { key: "hot" }));
+  await vi.advanceTimersByTimeAsync(250);
+  for (const { cause } of await Promise.all(calls)) expect(cause).toMatchObject({ scope: "store" });
+  expect((await limits.limit("parts", { key: "hot" })).cause).toMatchObject({
+    message: expect.stringContaining("it has failed repeatedly"),
+  });
+  expect(await limits.limit("parts", { key: "calm" })).toMatchObject({ ok: true });
+  // In the same group as that of the first shard, but of one object.
+  expect(await limits.limit("one", { key: `${BESIDE}0` })).toMatchObject({ ok: true });
+});
+
 test("a subclass that does not return what super.handle returns is reported with the remedy", async () => {
   const silent = { idFromName: () => "id", get: () => ({ handle: async () => {} }) };
   const { cause } = await defineLimits(configs, { store: durableObject(silent), log: false }).limit("one");

@@ -133,9 +133,7 @@ export function durableObject(namespace: ObjectNamespace, options: DurableObject
     lease,
     during,
     nodeOf: (limit, key) =>
-      objectsOf(limit, key) === undefined
-        ? `object group ${groupOf(placeOf(limit, key))}`
-        : "the objects of all shards",
+      `${objectsOf(limit, key) === undefined ? "object" : "shard"} group ${groupOf(placeOf(limit, key))}`,
     async decide(call, now, deadline) {
       const never = call.limit.never(call, now ?? Date.now());
       return never ?? withPolicy((await run("decide", call, now, deadline)) as WireDecision, call.limit);
