@@ -146,6 +146,8 @@ export const STORES = [
   keyedQueue("if (this.#last.get(id) === entry) this.#last.delete(id);", "this.#last.delete(id);"),
   keyedQueue("  deadline.why = NOT_SENT;\n", ""),
   keyedQueue("  deadline.why = whyLate(deadline, since);\n", ""),
+  transactional("        deadline.why ??= NOT_BEGUN;\n", ""),
+  transactional("if (deadline !== undefined) deadline.why = why;", ""),
   transactional("    if (monotonicNow() > deadline.at) throw LATE;\n", ""),
   transactional("    await overdueTimers(deadline.at);\n", ""),
   transactional("      answer.catch(() => {});\n", ""),

@@ -1,6 +1,6 @@
 /** The store over a host's transaction: one that begins, or begins again, after its call's deadline takes nothing. */
 import { expect, onTestFinished, test } from "vitest";
-import { MINUTE, type State } from "../src/index.ts";
+import { defineLimits, MINUTE, type State } from "../src/index.ts";
 import { Limit, type Transaction, transactional } from "../src/stores/index.ts";
 
 const bucket = { kind: "token bucket", rate: 10, period: MINUTE } as const;
@@ -49,6 +49,25 @@ test("a transaction that is repeated after a conflict takes nothing after its de
   });
   await expect(store.decide(take("k"), 5000, deadline)).rejects.toThrow(LATE);
   expect(states.size).toBe(0);
+});
+
+test("the error at the deadline states whether the transaction had begun", async () => {
+  const never = new Promise<never>(() => {});
+  const causeOf = async (transaction: Parameters<typeof transactional>[0]["transaction"]) => {
+    const limits = defineLimits(
+      { one: bucket },
+      { store: transactional({ name: "tx", transaction }), timeout: 10, log: false },
+    );
+    const { cause } = await limits.limit("one", { key: "k" });
+    expect(cause).toMatchObject({ scope: "store" });
+    return (cause as Error).message;
+  };
+  expect(await causeOf(() => never)).toBe(
+    'tx: take of "one:k" failed: `transaction` did not run its argument before the deadline: no connection was free, or the database did not answer',
+  );
+  expect(await causeOf((body) => body({ ...rows().tx, get: () => never }))).toBe(
+    'tx: take of "one:k" failed: no answer within 10 ms',
+  );
 });
 
 test("a transaction that rejects before its argument has ended, as that of better-sqlite3, leaves no unhandled rejection", async () => {

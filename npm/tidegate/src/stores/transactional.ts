@@ -71,13 +71,20 @@ export function transactional(options: TransactionalOptions): AsyncStore {
   const queue = within === undefined ? new KeyedQueue() : queueOf(within);
   const run: Run = (targets, now, deadline, body) => {
     let answer: ReturnType<typeof body> | undefined;
+    /** Why the call is late once its transaction has begun. */
+    let why: NonNullable<Deadline>["why"];
     const step = (states: Transaction) => {
+      if (deadline !== undefined) deadline.why = why;
       answer = inTime(deadline, () => body(new Steps(states, name, now ?? read(clock), sharding)));
       // Unhandled, its error would end the process: `transaction` may have failed before.
       answer.catch(() => {});
       return answer;
     };
     const decided = async () => {
+      if (deadline !== undefined) {
+        why = deadline.why;
+        deadline.why ??= NOT_BEGUN;
+      }
       try {
         const returned = await transaction(step);
         // Without its `return` every decision would be `undefined`.
@@ -97,6 +104,10 @@ const LATE: Error = /* @__PURE__ */ new KeyError(
   "`transaction` ran its argument after the deadline; nothing was taken",
   false,
 );
+const NOT_BEGUN: Error = /* @__PURE__ */ new Error(
+  "`transaction` did not run its argument before the deadline: no connection was free, or the database did not answer",
+);
+
 /**
  * What `body` returns. Rejects without running it after the deadline: the transaction has waited for a connection, or is
  * repeated after a conflict, and its caller has been answered.
