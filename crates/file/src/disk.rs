@@ -107,15 +107,21 @@ fn append_zeros(file: &mut File, bytes: u64) -> io::Result<()> {
 }
 
 /// Whether the blocks were allocated; false if the file system does not support it.
+///
+/// Blocks that a file shares with another are copied: XFS has the copy of a file share them (a restored snapshot, `cp`), and a
+/// write to one needs a new block.
 #[cfg(target_os = "linux")]
 fn allocate(file: &File, bytes: u64) -> io::Result<bool> {
     use rustix::fs::{FallocateFlags, fallocate};
     use rustix::io::{Errno, retry_on_intr};
-    match retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, bytes)) {
-        Ok(()) => Ok(true),
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
-        Err(error) => Err(error.into()),
+    for flags in [FallocateFlags::UNSHARE_RANGE, FallocateFlags::empty()] {
+        match retry_on_intr(|| fallocate(file, flags, 0, bytes)) {
+            Ok(()) => return Ok(true),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
+    Ok(false)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -6,7 +6,7 @@
 //!
 //! This crate adds what LMDB leaves to its user:
 //! * LMDB ends the process when the disk has no block for a mapped page. Here, all blocks are reserved first, or
-//!   opening fails.
+//!   opening fails. On file systems that write every change to new blocks (btrfs, ZFS, bcachefs) that has no effect.
 //! * LMDB follows a damaged file unchecked. Here, the first process that opens the folder checks every page.
 //! * Without syncs, a power cut leaves pages of different moments. Here, the last snapshot replaces such a file.
 //! * A process may open an LMDB folder only once. Here, its threads share one store.

@@ -113,6 +113,37 @@ describe("a folder that cannot be opened", () => {
   });
 });
 
+/** XFS, on which a copy of a file shares its blocks until one of the two is written. */
+describe("a folder whose files share blocks with others", () => {
+  const mounted = folder();
+  const image = `${mounted}.image`;
+  const mounts = (): boolean => {
+    try {
+      mkdirSync(mounted, { recursive: true });
+      execFileSync("truncate", ["-s", "320M", image]);
+      execFileSync("mkfs.xfs", ["-q", "-m", "reflink=1", image], { stdio: "ignore" });
+      execFileSync("mount", ["-o", "loop", image, mounted], { stdio: "ignore" });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const xfs = linux && mounts();
+  afterAll(() => {
+    if (xfs) execFileSync("umount", ["-l", mounted]);
+    rmSync(image, { force: true });
+  });
+  test.runIf(xfs)("needs no new ones once it is open: no signal ends the process when the disk is full", async () => {
+    const path = join(mounted, "limits");
+    for (const fills of ["", join(mounted, "rest")]) {
+      const [how, output] = await run("full.mjs", [path, fills]).over;
+      expect([how, output]).toEqual([0, "20000 allowed\n"]);
+      // As after a power cut: the last snapshot is copied to the data file.
+      writeFileSync(join(path, "run"), "another run\nevery 1000 ms\n");
+    }
+  });
+});
+
 describe("a folder that fails later", () => {
   const closed = (onStoreError?: "allow" | "deny" | { local: number }) => {
     const store = file(folder());
