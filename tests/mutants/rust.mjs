@@ -35,6 +35,10 @@ export const RUST = [
   // The keys and the numbers of the WebAssembly engine.
   one("wasm", "engine.rs", ".zip(words)", ".zip(words).take(2)", "src/engine.rs"),
   // The folder on LMDB.
+  {
+    ...file("disk.rs", "[FallocateFlags::UNSHARE_RANGE, FallocateFlags::empty()]", "[FallocateFlags::empty()]"),
+    tests: ["tests/stores/file/faults.test.ts::share blocks"],
+  },
   file("open.rs", "if sync != SyncMode::Always {", "if true {", SYNCS),
   file("open.rs", "Duration::from_secs(30)", "Duration::ZERO", FAULTS),
   file("open.rs", "wanted.max_keys.unwrap_or(found.max_keys)", "wanted.max_keys.unwrap_or(DEFAULT_MAX_KEYS)", STORE),
