@@ -2,7 +2,7 @@
 import { keyed } from "../src/limiter/options.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Config, defineLimits, evaluate, type Limiter, type MemoryStore } from "../src/index.ts";
+import { type Config, defineLimits, evaluate, type Limiter, type MemoryStore, type State } from "../src/index.ts";
 import { type FakeClock, fakeClock } from "../src/testing/index.ts";
 
 const START = 1_763_640_000_000;
@@ -46,6 +46,37 @@ function bound(one: Config, end: number): number {
   const window = (at: number) => Math.floor((at - Number(one.start ?? 0)) / Number(one.period));
   return most + one.rate * (window(end) - window(START));
 }
+
+/** The rate in tokens per ms, and the capacity. */
+const plain = (one: Config) => ({ rate: one.rate / Number(one.period), capacity: one.capacity ?? one.rate });
+
+describe("two limits of one name, as in a rolling deployment, while their state is stored", () => {
+  const both = fc.tuple(config, config);
+  const together = fc.array(fc.record({ first: fc.boolean(), count: amount(120), wait: forward }), { maxLength: 60 });
+
+  test("grant no more than the larger rate and capacity if both are token buckets, else than both rates", () => {
+    fc.assert(
+      fc.property(both, together, (configs, history) => {
+        let state: State | null = null;
+        let now = START;
+        let granted = 0;
+        for (const { first, count, wait } of history) {
+          now += wait;
+          const taken = evaluate(state, configs[first ? 0 : 1], { now, count });
+          state = taken.state;
+          if (taken.decision.ok) granted += count;
+        }
+        const [one, other] = configs;
+        const [a, b] = [plain(one), plain(other)];
+        const most = Math.max(a.capacity, b.capacity);
+        const come = (of: Config) => bound(of, now) - plain(of).capacity;
+        const buckets = one.kind === "token bucket" && other.kind === "token bucket";
+        const allowed = buckets ? most + Math.max(a.rate, b.rate) * (now - START) : most + come(one) + come(other);
+        expect(granted).toBeLessThanOrEqual(allowed * (1 + 1e-9) + 1e-6);
+      }),
+    );
+  });
+});
 
 describe("bound: no history is granted more than the limit allows", () => {
   test.each([
