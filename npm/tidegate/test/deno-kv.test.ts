@@ -14,7 +14,7 @@ function database() {
   const entries = new Map<string, unknown>();
   const idOf = (key: KvKey): string => {
     if (bytesOf(key) > 2048) throw new TypeError("Key too large for write (max 2048 bytes)");
-    return JSON.stringify(key.map((part) => part.toWellFormed()));
+    return JSON.stringify(key.map((part) => Buffer.from(part).toString()));
   };
   const atomic = () => {
     const writes: [string, unknown][] = [];

@@ -59,7 +59,8 @@ const OPTIONS = {
  * ```
  *
  * Calls of this process on one limit and key run one after another. A call whose deadline passes while it waits is not
- * sent, and one that gets its transaction later takes nothing. A call that runs past its deadline does not block the next one. Throws an `InputError` if an option is wrong.
+ * sent, and one that gets its transaction later takes nothing. A call that runs past its deadline does not block the next one.
+ * Throws an `InputError` if an option is wrong.
  */
 export function transactional(options: TransactionalOptions): AsyncStore {
   checkTable("transactional", options, OPTIONS, "an object with name and transaction");
