@@ -174,7 +174,13 @@ test.each(["a transaction", "compare-and-swap"])(
 
 test.each([
   ["most of its time", "fails alone", 120, "key", "no answer in the time earlier calls left"],
-  ["less than half of it", "is a failure of the store", 20, "store", "no answer within 200 ms"],
+  [
+    "less than half of it",
+    "is a failure of the store",
+    20,
+    "store",
+    "`transaction` did not run its argument before the deadline",
+  ],
 ] as const)("a call that waited for %s, and then has no answer, %s", async (_, _fails, waited, scope, why) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   const transaction = () => new Promise<never>(() => {});
