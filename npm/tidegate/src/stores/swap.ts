@@ -4,12 +4,12 @@
  * step: those that are made while one is out share the next. It reads once, decides on the calls one after another, and
  * writes once.
  */
-import { messageOf, readable } from "../limit/errors.ts";
+import { messageOf } from "../limit/errors.ts";
 import { overdueTimers, within } from "../limit/monotonic.ts";
 import type { AsyncStore } from "./contract.ts";
 import { idsOf, KeyError, LITTLE_TIME, NOT_SENT, whyLate } from "./failure.ts";
 import { type Run, storeOf } from "./steps.ts";
-import { Attempt, type End } from "./swap/attempt.ts";
+import { attempt } from "./swap/attempt.ts";
 import { batching } from "./swap/batches.ts";
 import type { Swappable } from "./swap/database.ts";
 import { RoundTrips, type RoundTripsByKind } from "./swap/round-trips.ts";
@@ -112,7 +112,7 @@ export function swapping<Version>(database: Swappable<Version>): Run {
       calls = worthwhile(calls);
       // Every caller has been answered: tokens that are taken now would be lost.
       if (calls.length === 0) return;
-      const outcome = await attempt(calls, until);
+      const outcome = await attempt(database, calls, until, trips);
       if ("unread" in outcome) return apart(calls, outcome.unread, until);
       if ("refused" in outcome) {
         await pauseAfter(++refusals, outcome.refused, calls, until);
@@ -144,24 +144,6 @@ export function swapping<Version>(database: Swappable<Version>): Run {
     }
   }
 
-  /** Rejects if a write failed, which may have been carried out. */
-  async function attempt(calls: readonly Waiting[], until: Until): Promise<Outcome> {
-    const attempt = new Attempt(database, calls, until, trips);
-    try {
-      const ends = await attempt.decide();
-      const refused = await attempt.write();
-      return refused === undefined ? { ends } : { refused };
-    } catch (thrown) {
-      const error = readable(thrown);
-      const busy = database.busy?.(error);
-      if (busy === undefined && attempt.isSent) throw error;
-      if (busy === undefined) return { unread: error };
-      return {
-        refused: busy === "entries" && !(error instanceof KeyError) ? new KeyError(messageOf(error), true) : error,
-      };
-    }
-  }
-
   return (targets, now, deadline, body) =>
     new Promise((resolve, reject) => {
       const due = deadline ?? { at: Infinity };
@@ -170,12 +152,6 @@ export function swapping<Version>(database: Swappable<Version>): Run {
       add({ targets, ids: idsOf(targets), body, now, deadline: due, since, resolve, reject });
     });
 }
-
-/**
- * What an attempt came to: how the calls that it decided on end, why nothing was written, though another may succeed, or why
- * nothing could be read.
- */
-type Outcome = { readonly ends: readonly End[] } | { readonly refused: unknown } | { readonly unread: unknown };
 
 /**
  * Whether this ended at the deadline, which may have moved since: its client, its server or the store itself ended a request.

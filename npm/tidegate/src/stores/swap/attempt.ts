@@ -1,5 +1,5 @@
-/** One attempt of a step. */
-import type { State } from "../../limit/decision.ts";
+/** One attempt of a step: reads what its calls need, decides on them, and writes that if nothing has changed meanwhile. */
+import { messageOf, readable } from "../../limit/errors.ts";
 import { overdueTimers } from "../../limit/monotonic.ts";
 import { KeyError } from "../failure.ts";
 import { SLACK, Steps, type Transaction } from "../steps.ts";
@@ -8,132 +8,132 @@ import type { RoundTripsByKind } from "./round-trips.ts";
 import { firstDeadline, type Until, type Waiting } from "./waiting.ts";
 
 /** How a call ends once its step is written. */
-export type End = () => void;
+type End = () => void;
 
-/** One attempt of a step: reads what its calls need, decides on them, and writes that if nothing has changed meanwhile. */
-export class Attempt<Version> implements Transaction {
-  readonly #database: Swappable<Version>;
-  readonly #calls: readonly Waiting[];
-  readonly #until: Until;
-  readonly #trips: RoundTripsByKind;
-  readonly #seen = new Map<string, Entry<Version>>();
-  readonly #writes = new Map<string, Write>();
+/**
+ * What an attempt came to: how the calls that it decided on end, why nothing was written, though another may succeed, or why
+ * nothing could be read.
+ */
+export type Outcome = { readonly ends: readonly End[] } | { readonly refused: unknown } | { readonly unread: unknown };
+
+const LATE = "a deadline passed before the write, which was not sent";
+const REFUSED = "the write was refused: others were faster, its deadline passed, or the server has no room";
+
+/** Rejects if a write failed, which may have been carried out. */
+export async function attempt<Version>(
+  database: Swappable<Version>,
+  calls: readonly Waiting[],
+  until: Until,
+  trips: RoundTripsByKind,
+): Promise<Outcome> {
+  const { name, sharding } = database;
+  const seen = new Map<string, Entry<Version>>();
+  const writes = new Map<string, Write>();
   /** What the calls that write have read. */
-  readonly #compared = new Set<string>();
+  const compared = new Set<string>();
   /** The identities of the call that is decided on. */
-  #ids: readonly string[] = [];
-  #reads = 0;
-  /** Whether its write was sent. */
-  isSent: boolean = false;
+  let current: readonly string[] = [];
+  let reads = 0;
+  let isSent = false;
   /** The error of the read that failed. */
-  #lost: { readonly error: unknown } | undefined;
+  let lost: { readonly error: unknown } | undefined;
 
-  constructor(database: Swappable<Version>, calls: readonly Waiting[], until: Until, trips: RoundTripsByKind) {
-    this.#database = database;
-    this.#calls = calls;
-    this.#until = until;
-    this.#trips = trips;
+  /** Sets why the calls are late if the database does not answer, if nothing else is the reason. */
+  const explain = (why: Error | undefined): void => {
+    for (const { deadline } of calls) deadline.why ??= why;
+  };
+
+  async function load(ids: readonly string[]): Promise<void> {
+    reads += sharding === undefined ? 1 : ids.length;
+    explain(database.unanswered?.read);
+    const sent = performance.now();
+    try {
+      const entries = await database.read(ids, until.at);
+      trips.read.add(sent);
+      for (const [i, id] of ids.entries()) seen.set(id, entries[i] as Entry<Version>);
+    } catch (error) {
+      lost = { error };
+      throw error;
+    }
   }
 
-  async get(id: string): Promise<State | null> {
-    if (!this.#seen.has(id)) await this.#load([id]);
-    const written = this.#writes.get(id);
-    if (written !== undefined) return written.state;
-    const { value } = this.#seen.get(id) as Entry<Version>;
-    return value === undefined ? null : this.#database.decode(value);
+  function put(id: string, write: Write): void {
+    writes.set(id, write);
+    for (const each of current) compared.add(each);
   }
 
-  set(id: string, state: State, fullAt: number, now: number): void {
-    this.#write(id, { state, dropIn: Math.max(fullAt - now, 0) + SLACK });
-  }
-
-  delete(id: string): void {
-    this.#write(id, { state: null, dropIn: SLACK });
-  }
-
-  #write(id: string, write: Write): void {
-    this.#writes.set(id, write);
-    for (const each of this.#ids) this.#compared.add(each);
-  }
+  const states: Transaction = {
+    async get(id) {
+      if (!seen.has(id)) await load([id]);
+      const written = writes.get(id);
+      if (written !== undefined) return written.state;
+      const { value } = seen.get(id) as Entry<Version>;
+      return value === undefined ? null : database.decode(value);
+    },
+    set: (id, state, fullAt, now) => put(id, { state, dropIn: Math.max(fullAt - now, 0) + SLACK }),
+    delete: (id) => put(id, { state: null, dropIn: SLACK }),
+  };
 
   /**
    * Decides on the calls in order, and returns how they end once this is written. If the process is slow, it decides on
    * the first calls alone, so that the rest of their time is left for the write.
    */
-  async decide(): Promise<End[]> {
-    const { sharding } = this.#database;
-    const known = this.#calls.flatMap(({ ids, targets }) =>
+  async function decide(): Promise<End[]> {
+    const known = calls.flatMap(({ ids, targets }) =>
       // A limit with shards picks the ones that it reads.
       ids.filter((_, i) => sharding === undefined || targets[i]?.limit.policy.shards === 1),
     );
     const ids = [...new Set(known)];
-    if (ids.length > 1) await this.#load(ids);
+    if (ids.length > 1) await load(ids);
     const ends: End[] = [];
     /** When it stops deciding: half of the time that is left after the first call, whose step reads. */
     let enough = Infinity;
-    for (const call of this.#calls) {
+    for (const { ids, body, now = Date.now(), resolve, reject } of calls) {
       if (performance.now() > enough) break;
-      ends.push(await this.#endOf(call));
-      if (ends.length === 1) enough = (performance.now() + firstDeadline(this.#calls, this.#until)) / 2;
+      current = ids;
+      try {
+        const result = await body(new Steps(states, name, now, sharding));
+        ends.push(() => resolve(result));
+      } catch (error) {
+        // A failure of the database is every call's; any other is of this call alone.
+        if (lost !== undefined) throw lost.error;
+        ends.push(() => reject(error));
+      }
+      if (ends.length === 1) enough = (performance.now() + firstDeadline(calls, until)) / 2;
     }
     return ends;
   }
 
-  async #endOf({ ids, body, now = Date.now(), resolve, reject }: Waiting): Promise<End> {
-    const { name, sharding } = this.#database;
-    this.#ids = ids;
-    try {
-      const result = await body(new Steps(this, name, now, sharding));
-      return () => resolve(result);
-    } catch (error) {
-      // A failure of the database is every call's; any other is of this call alone.
-      if (this.#lost !== undefined) throw this.#lost.error;
-      return () => reject(error);
-    }
-  }
-
-  /** Writes what was decided. Returns why nothing was written, if another attempt may succeed. */
-  async write(): Promise<KeyError | undefined> {
+  /** Writes what was decided. */
+  async function write(ends: readonly End[]): Promise<Outcome> {
     // One entry that was only read is what it was; several, with shards, must have been so at one time.
-    if (this.#writes.size === 0 && this.#reads < 2) return undefined;
-    const { unanswered, comparesAll, sharding } = this.#database;
-    this.#explain(unanswered?.write);
-    await overdueTimers(firstDeadline(this.#calls, this.#until));
-    const first = firstDeadline(this.#calls, this.#until);
-    if (performance.now() >= first) return new KeyError("a deadline passed before the write, which was not sent", true);
-    const unread = [...this.#writes.keys()].filter((id) => !this.#seen.has(id));
-    if (comparesAll === true && unread.length > 0) await this.#load(unread);
+    if (writes.size === 0 && reads < 2) return { ends };
+    explain(database.unanswered?.write);
+    await overdueTimers(firstDeadline(calls, until));
+    const first = firstDeadline(calls, until);
+    if (performance.now() >= first) return { refused: new KeyError(LATE, true) };
+    const unread = [...writes.keys()].filter((id) => !seen.has(id));
+    if (database.comparesAll === true && unread.length > 0) await load(unread);
     // Without shards, what a call that is denied has read was so at one time.
-    const seen = [...this.#seen.keys()].filter((id) => sharding !== undefined || this.#compared.has(id));
-    const ids = new Set([...seen, ...this.#writes.keys()]);
-    const changes = [...ids].map((id) => ({ id, seen: this.#seen.get(id), write: this.#writes.get(id) }));
+    const relevant = [...seen.keys()].filter((id) => sharding !== undefined || compared.has(id));
+    const ids = new Set([...relevant, ...writes.keys()]);
+    const changes = [...ids].map((id) => ({ id, seen: seen.get(id), write: writes.get(id) }));
     const sent = performance.now();
-    this.isSent = true;
-    const isWritten = await this.#database.swap(changes, { until: this.#until.at, first });
-    this.#trips.write.add(sent);
-    if (isWritten) return undefined;
-    return new KeyError(
-      "the write was refused: others were faster, its deadline passed, or the server has no room",
-      true,
-    );
+    isSent = true;
+    const isWritten = await database.swap(changes, { until: until.at, first });
+    trips.write.add(sent);
+    return isWritten ? { ends } : { refused: new KeyError(REFUSED, true) };
   }
 
-  async #load(ids: readonly string[]): Promise<void> {
-    this.#reads += this.#database.sharding === undefined ? 1 : ids.length;
-    this.#explain(this.#database.unanswered?.read);
-    const sent = performance.now();
-    try {
-      const entries = await this.#database.read(ids, this.#until.at);
-      this.#trips.read.add(sent);
-      for (const [i, id] of ids.entries()) this.#seen.set(id, entries[i] as Entry<Version>);
-    } catch (error) {
-      this.#lost = { error };
-      throw error;
-    }
-  }
-
-  /** Sets why the calls are late if the database does not answer, if nothing else is the reason. */
-  #explain(why: Error | undefined): void {
-    for (const { deadline } of this.#calls) deadline.why ??= why;
+  try {
+    return await write(await decide());
+  } catch (thrown) {
+    const error = readable(thrown);
+    const busy = database.busy?.(error);
+    if (busy === undefined && isSent) throw error;
+    if (busy === undefined) return { unread: error };
+    return {
+      refused: busy === "entries" && !(error instanceof KeyError) ? new KeyError(messageOf(error), true) : error,
+    };
   }
 }
