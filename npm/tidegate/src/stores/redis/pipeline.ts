@@ -47,10 +47,7 @@ interface Batch {
 }
 
 /** One call of the script that was sent. */
-interface Sent {
-  readonly entries: readonly Entry[];
-  readonly now: Batch["now"];
-  readonly slot: number;
+interface Sent extends Omit<Batch, "size"> {
   readonly clock: ServerClock;
   readonly keys: string[];
   readonly args: string[];
@@ -102,13 +99,11 @@ export class Pipeline {
     this.#open.set(slot, batch);
     if (!this.#scheduled) {
       this.#scheduled = true;
-      void settled.then(this.#afterPromises);
+      // After all that is ready to run in this turn of the event loop, promises included.
+      void settled.then(() => later(this.#flush));
     }
     return batch;
   }
-
-  /** Flushes once all that is ready to run in this turn of the event loop has run, promises included. */
-  readonly #afterPromises = (): void => later(this.#flush);
 
   readonly #flush = (): void => {
     this.#scheduled = false;
