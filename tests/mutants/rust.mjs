@@ -87,6 +87,8 @@ export const RUST = [
     FAULTS,
   ),
   file("transaction.rs", "self.max_keys + OWN_ROWS - 1", "self.max_keys + OWN_ROWS", STORE),
+  file("transaction.rs", "=> full_at.max(until)", "=> full_at", "tests/clock.rs"),
+  file("transaction.rs", "if !Bucket::is_broken(before, now) =>", "=>", "tests/clock.rs"),
   file("transaction.rs", "if is_full { full_at } else { ts }", "if is_full { now } else { ts }", CLOCK),
   file("transaction.rs", "!is_full && at >= over", "at >= over", STORE),
   file("transaction.rs", "at >= over", "at >= over.min(1)", STORE),

@@ -83,10 +83,16 @@ impl Writing<'_> {
         let Change { digest, state, full_at } = *change;
         State::new(state.value(), state.ts()).map_err(Fault::State)?;
         let key = digest.to_bytes();
-        if self.rows.get(&self.txn, &key)?.is_none() {
-            self.make_room(&key, now)?;
-        }
-        Ok(self.rows.put(&mut self.txn, &key, &row::write(&key, state, full_at))?)
+        let kept_until = match self.rows.get(&self.txn, &key)?.map(|bytes| row::read(&key, bytes)) {
+            None => {
+                self.make_room(&key, now)?;
+                full_at
+            }
+            // Numbers that fill it sooner, such as an older process's, must not drop it sooner: it would start full by the others.
+            Some(Some((before, until))) if !Bucket::is_broken(before, now) => full_at.max(until),
+            Some(_) => full_at,
+        };
+        Ok(self.rows.put(&mut self.txn, &key, &row::write(&key, state, kept_until))?)
     }
 
     pub(crate) fn remove(&mut self, digest: Digest) -> Result<(), Fault> {

@@ -73,6 +73,36 @@ fn a_full_state_that_is_dropped_counts_from_when_it_was_full() {
 }
 
 #[test]
+fn numbers_that_fill_a_state_sooner_do_not_drop_it_sooner() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let large = limit(&store);
+    let config = Config { rate: 60.0, period: MINUTE, capacity: Some(2.0), ..Config::new(Kind::TokenBucket) };
+    let small = Limit::new(store.secret(), "bucket", Policy::new(&config).expect("a legal policy"));
+    assert!(take(&store, &large, "hot", 60.0, NOW));
+    assert!(take(&store, &small, "hot", 1.0, NOW + 1000.0));
+    // Full by the small numbers after three seconds, by the large ones after 61.
+    for other in 0..20 {
+        assert!(take(&store, &large, &other.to_string(), 60.0, NOW + 10_000.0));
+    }
+    assert!(!take(&store, &large, "hot", 60.0, NOW + 10_000.0));
+    assert!(take(&store, &large, "hot", 9.0, NOW + 10_000.0));
+}
+
+#[test]
+fn a_state_that_replaces_one_of_a_broken_clock_is_dropped_when_it_is_full() {
+    let folder = Temporary::new();
+    let store = folder.open();
+    let limit = limit(&store);
+    assert!(take(&store, &limit, "hot", 60.0, NOW + 2.0 * MAX_SKEW_MS));
+    assert!(take(&store, &limit, "hot", 1.0, NOW));
+    for other in 0..20 {
+        assert!(take(&store, &limit, &other.to_string(), 60.0, NOW + 10_000.0));
+    }
+    assert_eq!(store.stats().expect("stats").expired, 1);
+}
+
+#[test]
 fn a_state_that_time_ends_too_early_for_is_not_dropped_as_full() {
     let folder = Temporary::new();
     let store = folder.open();
