@@ -175,7 +175,7 @@ export const STORES = [
   object("durable-object/object.ts")("if (performance.now() >= until) throw NOT_SENT;", ""),
   object("durable-object/object.ts")("this.#last.then(run)", "run()"),
   object("durable-object/object.ts")("answer.then(ignore, ignore)", "answer.then(ignore)"),
-  record("if (!LONE_SURROGATE.test(id)) return id;", "return id;"),
+  record("LONE_SURROGATE.test(id) ? quoted(id) : id", "id"),
   memcachedClient("if (key.length > KEY_MOST) return", "if (key.length > 1e9) return"),
   memcachedClient('.padStart(2, "0")', ""),
   memcachedClient("if (wait <= WAIT_MOST) return wait;", "return wait;"),

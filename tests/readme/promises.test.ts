@@ -99,7 +99,7 @@ describe("when the store is down", () => {
     const closed = await answeredAfter(50, "closed");
     expect(closed).toMatchObject({ ok: false, degraded: true });
     expect(isStoreError(closed.cause)).toBe(true);
-    expect((closed.cause as Error).message).toContain("no answer within 50 ms");
+    expect((closed.cause as Error).message).toContain("`transaction` did not run its argument before the deadline");
     expect(await answeredAfter(50, "open")).toMatchObject({ ok: true, degraded: true });
     // From the fifth failure on the breaker is open.
     for (let i = 0; i < 3; i++) {
