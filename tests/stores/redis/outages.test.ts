@@ -207,7 +207,7 @@ test.each([
   ["a cluster", () => createCluster({ rootNodes: [] })],
 ])("%s of node-redis that is not connected: the error names the call that connects it", async (_, make) => {
   const { cause } = await defineLimits(limits, { store: redis(make()), log: false }).limit("api");
-  expect(String(cause)).toContain("The client is closed; await client.connect() before the first call");
+  expect(String(cause)).toContain("The client is closed; await client.connect() before the first call, and close");
 });
 
 describe("a first call while the client connects", () => {
