@@ -6,6 +6,7 @@ const redisStore = (...tests) => of("redis.ts", ...server(...tests.map((test) =>
 const lua = redis("tidegate.lua", "suite", "store", "differential");
 const luaTested = (file, name) => of("redis/tidegate.lua", `tests/stores/redis/${file}.test.ts::${name}`);
 const expiry = luaTested("store", "whatever wrote it, a key expires when it is full");
+const shared = of("redis/pipeline.ts", "tests/stores/redis/outages.test.ts::although a limit with a longer timeout");
 const argument = luaTested("script", "an argument that is wrong is an error that names it");
 const passedIn = luaTested("script", "a clock that is passed in decides with a deadline too");
 
@@ -29,6 +30,8 @@ export const REDIS = [
   redisStore("cluster")(", call, at, start)", ", call, at, start, 0)"),
   redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),
   of("redis/pipeline.ts", ...unit("redis-turns"))("    task(run);\n  }", "  }"),
+  shared("const deadline = firstDeadline(entries);", "const deadline = Math.max(...entries.map(deadlineOf));"),
+  shared("if (at < deadlineOf(entry)) this", "if (at < 0) this"),
   redis("pipeline.ts", "cluster")("entries.length > 1 && signals(message, OF_KEYS)", "false"),
   redis("pipeline.ts", "store", "faults")("/^(?:NOSCRIPT(?: |$)|", "/(?:NOSCRIPT|"),
   redis("pipeline.ts", "outages")("|PermissionDenied: ).*", " ).*"),

@@ -115,6 +115,25 @@ describe.each(Object.entries(single))("%s: what was denied at its deadline takes
     expect(Math.round((await patient.getValue("api", { key: "k" })).value)).toBe(1e6);
   });
 
+  test("although a limit with a longer timeout shares its script call", async () => {
+    const server = await started();
+    const store = redis(await opened(make(server.port)));
+    const config = { short: { ...limits.api, timeout: 300 }, long: { ...limits.api, timeout: PATIENCE } };
+    const limiter = defineLimits(config, { store, log: false });
+    const trip = await shortestTrip(() => limiter.check("long"));
+    server.signal("SIGSTOP");
+    const long = limiter.limit("long");
+    expect(await limiter.limit("short")).toMatchObject({ ok: false, degraded: true });
+    await sleep(trip + DRIFT);
+    server.signal("SIGCONT");
+    expect(await long).toMatchObject({ ok: true });
+    const patient = defineLimits(limits, { store, timeout: PATIENCE, log: false });
+    expect((await patient.limit("api")).ok).toBe(true);
+    const probe = server.client();
+    onTestFinished(() => probe.disconnect());
+    expect((await probe.keys("*")).map((key) => key.split("tidegate:")[1]).sort()).toEqual(["api", "long"]);
+  });
+
   test("after this process was too busy to send it", async () => {
     const server = await started();
     const probe = server.client();

@@ -128,12 +128,12 @@ export class Pipeline {
 
   /**
    * Calls the script: `whole`, which the first call of all does, or by its digest. A client may hold a call back and send
-   * it when it is connected again, long after. So the script compares the last of the callers' deadlines with the server's
+   * it when it is connected again, long after. So the script compares the first of the callers' deadlines with the server's
    * clock, and does nothing if it has passed.
    */
   #call(sent: Sent, whole: boolean, mark: Moment): void {
     const { entries, now, slot, clock, keys, args } = sent;
-    const deadline = lastDeadline(entries);
+    const deadline = firstDeadline(entries);
     if (deadline !== Infinity) {
       args[1] = String(Math.ceil((clock.latest(mark) ?? mark.wall) + deadline - mark.monotonic));
     }
@@ -165,12 +165,17 @@ export class Pipeline {
     }
   }
 
-  /** After the server has found it late: the estimate of its clock was wrong, or the deadlines have moved. */
+  /** After the server has found it late: the estimate of its clock was wrong, or a deadline has passed or moved. */
   async #callAgain(sent: Sent): Promise<void> {
-    const { entries, clock } = sent;
-    await overdueTimers(lastDeadline(entries));
-    if (performance.now() < lastDeadline(entries)) this.#call(sent, false, clock.mark());
-    else for (const entry of entries) fail(entry, new Error(TOO_LATE));
+    const { entries, now, slot, clock } = sent;
+    await overdueTimers(firstDeadline(entries));
+    const at = performance.now();
+    if (at < firstDeadline(entries)) return this.#call(sent, false, clock.mark());
+    for (const entry of entries) {
+      // Each by its own deadline: the next one of the others may pass before they all reach the server.
+      if (at < deadlineOf(entry)) this.#run({ now, slot, entries: [entry] });
+      else fail(entry, new Error(TOO_LATE));
+    }
   }
 
   #clockOf(slot: number): ServerClock {
@@ -229,10 +234,10 @@ export class Pipeline {
 /** When its caller stops waiting (`performance.now()`, ms); infinite: never. */
 const deadlineOf = ({ deadline }: Entry): number => deadline?.at ?? Infinity;
 
-function lastDeadline(entries: readonly Entry[]): number {
-  let last = 0;
-  for (const entry of entries) last = Math.max(last, deadlineOf(entry));
-  return last;
+function firstDeadline(entries: readonly Entry[]): number {
+  let first = Infinity;
+  for (const entry of entries) first = Math.min(first, deadlineOf(entry));
+  return first;
 }
 
 /** An answer, and what the key holds after it. */
