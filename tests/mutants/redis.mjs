@@ -31,7 +31,7 @@ export const REDIS = [
   redis("pipeline.ts", "suite", "store")("open.now === now && ", ""),
   of("redis/pipeline.ts", ...unit("redis-turns"))("    task(run);\n  }", "  }"),
   shared("const deadline = firstDeadline(entries);", "const deadline = Math.max(...entries.map(deadlineOf));"),
-  shared("if (at < deadlineOf(entry)) this", "if (at < 0) this"),
+  shared("if (at < deadlineOf(entry)) inTime", "if (at < 0) inTime"),
   redis("pipeline.ts", "cluster")("entries.length > 1 && signals(message, OF_KEYS)", "false"),
   redis("pipeline.ts", "store", "faults")("/^(?:NOSCRIPT(?: |$)|", "/(?:NOSCRIPT|"),
   redis("pipeline.ts", "outages")("|PermissionDenied: ).*", " ).*"),

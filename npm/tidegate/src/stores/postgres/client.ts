@@ -170,7 +170,8 @@ const sending =
     withdraw: () => false,
   });
 
-const NOT_CONNECTED = "the client is not connected; await client.connect() before the first call, and close the client after the last";
+const NOT_CONNECTED =
+  "the client is not connected; await client.connect() before the first call, and close the client after the last";
 
 function querySender(client: PostgresClient, query: Query, prepare: boolean): Send {
   if (isPool(client)) return poolSender(client as unknown as Pool, prepare);

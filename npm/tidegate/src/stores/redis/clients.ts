@@ -237,7 +237,10 @@ function nodeRedis(client: NodeRedis, server: Server): Link {
       const options = { keys, arguments: args };
       return (whole ? sender.eval(script, options) : sender.evalSha(script, options)).catch((error: unknown) => {
         if (client.isOpen) throw error;
-        throw new Error(`${messageOf(error)}; await client.connect() before the first call, and close the client after the last`, { cause: error });
+        throw new Error(
+          `${messageOf(error)}; await client.connect() before the first call, and close the client after the last`,
+          { cause: error },
+        );
       });
     },
   };

@@ -167,15 +167,15 @@ export class Pipeline {
 
   /** After the server has found it late: the estimate of its clock was wrong, or a deadline has passed or moved. */
   async #callAgain(sent: Sent): Promise<void> {
-    const { entries, now, slot, clock } = sent;
+    const { entries, now, slot } = sent;
     await overdueTimers(firstDeadline(entries));
     const at = performance.now();
-    if (at < firstDeadline(entries)) return this.#call(sent, false, clock.mark());
+    const inTime: Entry[] = [];
     for (const entry of entries) {
-      // Each by its own deadline: the next one of the others may pass before they all reach the server.
-      if (at < deadlineOf(entry)) this.#run({ now, slot, entries: [entry] });
+      if (at < deadlineOf(entry)) inTime.push(entry);
       else fail(entry, new Error(TOO_LATE));
     }
+    this.#run({ now, slot, entries: inTime });
   }
 
   #clockOf(slot: number): ServerClock {
