@@ -96,7 +96,12 @@ test.each([
 });
 
 /** A client, with its own attempts, whose first requests of these kinds are answered with this error, as DynamoDB sends it. */
-function failing(times: number, operation: string, body: object): { client: DynamoDB; left: () => number } {
+function failing(
+  times: number,
+  operation: string,
+  body: object,
+  statusCode = 400,
+): { client: DynamoDB; left: () => number } {
   const client = fixture.server.connect();
   let left = times;
   const { requestHandler } = client.config;
@@ -107,7 +112,7 @@ function failing(times: number, operation: string, body: object): { client: Dyna
     }
     left--;
     const headers = { "content-type": "application/x-amz-json-1.0" };
-    return { response: { statusCode: 400, headers, body: Readable.from([JSON.stringify(body)]) } } as never;
+    return { response: { statusCode, headers, body: Readable.from([JSON.stringify(body)]) } } as never;
   };
   return { client, left: () => left };
 }
@@ -218,6 +223,27 @@ test("a read whose connection is reset, as those of a function that was frozen a
 });
 
 test.each([
+  ["GetItem", "InternalServerError", 500, 2],
+  ["TransactGetItems", "ServiceUnavailable", 503, 2],
+  ["PutItem", "InternalServerError", 500, 1],
+] as const)(
+  "%s that DynamoDB fails to process (%s, %i) is sent %i times: a write is not sent again",
+  async (...fault) => {
+    const [operation, name, status, attempts] = fault;
+    const table = await fixture.server.createTable(`unprocessed${++tables}`);
+    for (const times of [attempts - 1, attempts]) {
+      // The first request, a GetItem, only connects.
+      const { client, left } = failing(times + (operation === "GetItem" ? 1 : 0), operation, error(name), status);
+      const limits = limitsOn(table, client);
+      const many = operation.startsWith("Transact");
+      const { degraded } = await (many ? limits.limitAll(pair) : limits.limit("login", { key: "k" }));
+      expect({ times, degraded, left: left() }).toEqual({ times, degraded: times === attempts || undefined, left: 0 });
+      client.destroy();
+    }
+  },
+);
+
+test.each([
   ["its content", cancelled("ValidationError", "None")],
   // The client has sent it before, and lost the reply: it may still be carried out.
   ["an attempt that is under way", error("TransactionInProgressException")],
@@ -252,7 +278,7 @@ test("a server that stops: calls past their deadline take nothing when it contin
 
 test("a table that does not exist: the error names it, and how to create it", async () => {
   const { cause } = await limitsOn("absent").limit("login");
-  expect(String(cause)).toContain('there is no table "absent"');
+  expect(String(cause)).toContain('there is no table "absent", or it is not active');
   expect(String(cause)).toContain("create it with the partition key `id`, a string");
 });
 

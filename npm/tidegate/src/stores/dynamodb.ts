@@ -96,17 +96,20 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       const name = (error as Error | undefined)?.name;
       const isAbsent = name === "ResourceNotFoundException";
       if (!isAbsent && !(name === "ValidationException" && /\bkeys?\b/.test(message))) throw error;
-      const what = isAbsent ? `there is no table "${TableName}"` : `the table "${TableName}" has another key`;
+      const what = isAbsent
+        ? `there is no table "${TableName}", or it is not active`
+        : `the table "${TableName}" has another key`;
       const remedy = "create it with the partition key `id`, a string, and no sort key";
       throw new Error(`${what} (${message}); ${remedy}`, { cause: error });
     } finally {
       cancel();
     }
   };
-  /** The same for a read, which is sent again if its connection was reset: it changes nothing. */
+  /** The same for a read, which is sent again if its connection was reset, or DynamoDB failed: it changes nothing. */
   const sendRead: typeof send = (until, request) =>
     send(until, request).catch((error: unknown) => {
-      if (!RESET.test(Object(error).code)) throw error;
+      const { code, $metadata } = Object(error);
+      if (!RESET.test(code) && !($metadata?.httpStatusCode >= 500)) throw error;
       return send(until, request);
     });
   /** What is written to one item, or only compared. */
