@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type AdaptiveOptions, type AdaptiveRate, adaptiveRate, type Done } from "../src/limiter/adaptive.ts";
 import { defineLimits, SECOND } from "../src/index.ts";
+import { heap } from "../../../tests/support/heap.ts";
 import { type FakeClock, fakeClock } from "../src/testing/clock.ts";
 
 const USUAL = { floor: 5, ceiling: 400, period: SECOND, burst: 100, latency: 200, increase: 5 } as const;
@@ -133,6 +134,15 @@ describe("a server with a capacity", () => {
     expect(sum).toBeLessThan(120 * 1.02);
     for (const share of sent) expect(Math.abs(share / sum - 1 / sent.length)).toBeLessThan(0.1);
   });
+});
+
+test("without a latency, requests that never end are not kept", () => {
+  const adaptive = adaptiveRate({ floor: 5, ceiling: 400, period: SECOND });
+  const before = heap();
+  for (let i = 0; i < 100_000; i++) adaptive.begin();
+  // A request that is kept takes about 70 bytes.
+  expect(heap() - before).toBeLessThan(1_000_000);
+  expect(adaptive.rate).toBe(5);
 });
 
 describe("a step", () => {

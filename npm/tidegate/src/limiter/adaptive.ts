@@ -61,6 +61,12 @@ type Settings = { readonly [K in Exclude<keyof AdaptiveOptions, "start" | "now">
   readonly now: () => number;
 };
 
+interface Sent {
+  readonly at: number;
+  /** -1 after it was counted. */
+  era: number;
+}
+
 const RATE = numberFrom(EXPECTS.rate, Number.MIN_VALUE, MAX_COUNT);
 const PERIOD = durationFrom(1, MAX_COUNT, true);
 const TIME = numberFrom("a function that returns a finite number of ms", -Number.MAX_VALUE, Number.MAX_VALUE);
@@ -87,11 +93,10 @@ class AdaptiveRate {
   #rate: number;
   #config: TokenBucketConfig | undefined;
   #stepAt: number;
-  /**
-   * When each request in flight was sent, in order. A decrease clears it: those requests measure the old rate, and one
-   * overload must not count twice.
-   */
-  readonly #sent = new Set<{ readonly at: number }>();
+  /** Requests in flight, in order. Without a `latency` none is late, and one that never ends must not be kept. */
+  readonly #sent = new Set<Sent>();
+  /** Only requests of this era count. A decrease begins one: older requests measure the old rate, and would count twice. */
+  #era = 0;
   /** In this step: tokens of requests that began, requests that ended or are late, and bad ones among these. */
   #tokens = 0;
   #ended = 0;
@@ -149,8 +154,8 @@ class AdaptiveRate {
     check("count", count, TOKENS);
     const now = this.#set.now();
     this.#step(now);
-    const request = { at: now };
-    this.#sent.add(request);
+    const request: Sent = { at: now, era: this.#era };
+    if (this.#set.latency < Infinity) this.#sent.add(request);
     this.#tokens += count;
     return (ended = {}) => {
       checkObject("ended", ended, "an object with failed");
@@ -158,8 +163,8 @@ class AdaptiveRate {
       const { failed = false } = ended;
       const now = this.#set.now();
       this.#step(now);
-      if (!this.#sent.delete(request)) return;
-      this.#ended++;
+      if (request.era !== this.#era) return;
+      this.#end(request);
       if (failed || now - request.at > this.#set.latency) this.#bad++;
     };
   }
@@ -185,11 +190,11 @@ class AdaptiveRate {
     if (lasted >= 0 && lasted < every) return;
     this.#countLate(now);
     // After a clock was set back, a new step begins.
-    if (lasted < 0) this.#sent.clear();
+    if (lasted < 0) this.#newEra();
     else if (this.#bad / this.#ended > tolerance) {
       // Not a product: 0.29 * 100 is less than 29.
       this.#rate = Math.max(floor, this.#rate * decrease);
-      this.#sent.clear();
+      this.#newEra();
     } else if (this.#ended > 0 && this.#tokens >= (this.#rate * lasted) / period / 2) {
       // An unused rate was not tested, so it must not rise.
       this.#rate = Math.min(ceiling, this.#rate + increase);
@@ -200,12 +205,22 @@ class AdaptiveRate {
     this.#bad = 0;
   }
 
+  #newEra(): void {
+    this.#era++;
+    this.#sent.clear();
+  }
+
+  #end(request: Sent): void {
+    request.era = -1;
+    this.#sent.delete(request);
+    this.#ended++;
+  }
+
   /** Counts late requests; each counts once, here or when it ends. */
   #countLate(now: number): void {
     for (const request of this.#sent) {
       if (now - request.at <= this.#set.latency) break;
-      this.#sent.delete(request);
-      this.#ended++;
+      this.#end(request);
       this.#bad++;
     }
   }
