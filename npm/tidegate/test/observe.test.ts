@@ -9,6 +9,7 @@ import { describe, expect, test, vi } from "vitest";
 import { defineLimits, isRateLimitError, memory, MINUTE } from "../src/index.ts";
 import { type DecisionEvent, metrics, observe, publish } from "../src/observe/index.ts";
 import { Gate } from "../src/middleware/gate.ts";
+import { definePolicies } from "../src/policies/index.ts";
 import { fakeClock } from "../src/testing/clock.ts";
 import { later } from "./middleware/later.ts";
 
@@ -210,7 +211,7 @@ test("OpenTelemetry's meter counts by limit and outcome, never by key, and by a 
   limits.limit("api", { key: "x", count: 2 });
   limits.limit("api", { key: "x", count: 2 });
   limits.limit("api", { count: 3 });
-  for (let i = 0; i < 150; i++) limits.limit(`made-up-${i}`, { config: POLICIES.api });
+  for (let i = 0; i < 1050; i++) limits.limit(`made-up-${i}`, { config: POLICIES.api });
   await reader.forceFlush();
   const found = Object.fromEntries(
     (exporter.getMetrics()[0]?.scopeMetrics[0]?.metrics ?? []).map((metric) => [
@@ -234,6 +235,32 @@ test("OpenTelemetry's meter counts by limit and outcome, never by key, and by a 
   expect(found["tidegate.evictions"]?.[0]?.value).toBe(store.stats().evicted);
   expect(store.stats().evicted).toBeGreaterThan(0);
   await reader.shutdown();
+});
+
+test("metrics count each of the 101 limits of the largest policy document by its name, also after reloads renamed its rules", () => {
+  const counted: unknown[] = [];
+  const meter = {
+    createCounter: () => ({ add: (_: number, attributes = {}) => void counted.push(attributes) }),
+    createHistogram: () => ({ record: () => {} }),
+    createObservableCounter: () => ({ addCallback: () => {} }),
+  };
+  const limit = { limit_keys: [], algorithm: "token_bucket", algorithm_config: { rps: 1, burst: 100 } } as const;
+  const document = (version: number) => ({
+    rules: Array.from({ length: 100 }, (_, i) => ({ name: `${i}-of-${version}`, ...limit })),
+    fallback_limit: limit,
+  });
+  const policies = definePolicies(document(0));
+  const limits = observe(policies.limiter, metrics(meter));
+  const used: string[] = [];
+  for (let version = 0; version < 9; version++) {
+    policies.reload(document(version));
+    for (const name of policies.names) {
+      used.push(name);
+      limits.limit(name, { config: policies.configOf(name) });
+    }
+  }
+  expect(new Set(used).size).toBe(901);
+  expect(counted).toEqual(used.map((limit) => expect.objectContaining({ limit })));
 });
 
 test("metrics have the wait of a denial in s, and none of a reservation", () => {

@@ -40,8 +40,11 @@ const OPTIONS = {
 /** Bounds of the waits' buckets, in s. The SDK's own are meant for ms: the first of them would end at 5 s. */
 const WAITS = [0.1, 1, 5, 10, 60, 300, 3600, 86_400];
 
-/** Names of limits with their own series; any further ones count together as `other`. */
-const MOST_NAMES = 100;
+/**
+ * Names of limits with their own series; any further ones count together as `other`. A policy document has at most 101, and
+ * reloads may rename them: the series of a name that is gone stays in the meter, so it makes no room.
+ */
+const MOST_NAMES = 1000;
 
 function checkMeter(meter: unknown): void {
   if (hasMethods(meter, "createCounter", "createHistogram", "createObservableCounter")) return;
@@ -62,8 +65,8 @@ function outcomeOf({ ok, shadow, reserved, reason }: Decision): string {
  * - `tidegate.wait`, the `retryAfter` of denials in s.
  * - `tidegate.evictions` of the store.
  *
- * Of a `limitAll` that is denied, the limits that deny are counted, and no others. Never by key, and by at most 100 names
- * of limits, so that no client can add a series.
+ * Of a `limitAll` that is denied, the limits that deny are counted, and no others. Never by key, and by at most 1000
+ * names of limits, so that no client can add series without end; further names count as `other`.
  *
  * ```ts
  * import { metrics as api } from "@opentelemetry/api";
