@@ -41,6 +41,8 @@ const served = (file, test) => (find, replace) => ({
   tests: [`tests/serve/${test}`],
 });
 const still = served("clients", "stores.test.ts::a server that stands still does not keep the service from its end");
+const half = served("clients", "stores.test.ts::a connection that no longer carries anything is replaced");
+const former = served("clients", "stores.test.ts::after a failover behind one address");
 const waiting = served("server", "lifecycle.test.ts::answers the requests of connections that it has not accepted yet");
 const tightest = served("grpc", "grpc.test.ts::the status of a descriptor is that of its tightest limit");
 const longer = served("grpc", "grpc.test.ts::of two limits that both deny, or leave as much");
@@ -336,6 +338,8 @@ export const CALLERS = [
   // The service.
   waiting("        await held;\n", ""),
   waiting("held === undefined ?", "held === undefined || true ?"),
+  half("      socketTimeout: Math.max(SILENT, timeout),\n", ""),
+  former('message.includes("READONLY")', "message.length === 0"),
   still("async () => client.disconnect()", "async () => void (await client.quit())"),
   still("for (const socket of sockets) socket.destroy();", ""),
   tightest("if (a.ok !== b.ok) return b.ok;", ""),

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { startServer } from "../stores/postgres/server.ts";
 import { RedisServer } from "../stores/redis/server.ts";
+import { LossyProxy } from "../support/proxy.ts";
 import { PATIENT, POLICIES, type Served, serving, TOKEN } from "./service.ts";
 
 const BODY = { name: "api", key: "192.0.2.1" };
@@ -22,6 +23,11 @@ async function share(a: Served, b: Served): Promise<void> {
     [true, 0, undefined],
     [false, 0, undefined],
   ]);
+}
+
+/** Waits until the service decides by its store. */
+async function decided(service: Served): Promise<void> {
+  while ((await service.post("/v1/check", BODY)).body.degraded === true) await sleep(50);
 }
 
 /** The order in which a service ends, the store last. */
@@ -146,6 +152,38 @@ describe("redis", () => {
       message: expect.stringContaining("its calls are denied"),
       cause: expect.any(String),
     });
+  });
+
+  test("a connection that no longer carries anything is replaced", { timeout: 60_000 }, async () => {
+    await using redis = await RedisServer.start();
+    const proxy = await LossyProxy.start(redis.port);
+    try {
+      await using service = await serving(POLICIES, ["--store", `redis://127.0.0.1:${proxy.port}`]);
+      await decided(service);
+      proxy.stall();
+      while ((await service.post("/v1/check", BODY)).body.degraded !== true);
+      await decided(service);
+    } finally {
+      await proxy.stop();
+    }
+  });
+
+  test("after a failover behind one address, the connection to the former master is replaced", async () => {
+    await using former = await RedisServer.start();
+    await using master = await RedisServer.start();
+    const proxy = await LossyProxy.start(former.port);
+    try {
+      await using service = await serving(POLICIES, ["--store", `redis://127.0.0.1:${proxy.port}`, ...PATIENT]);
+      await decided(service);
+      proxy.target = master.port;
+      const admin = former.client();
+      await admin.replicaof("127.0.0.1", master.port);
+      admin.disconnect();
+      expect((await service.post("/v1/decide", BODY)).body.cause).toMatch(/READONLY/);
+      expect((await service.post("/v1/decide", BODY)).body).toMatchObject({ ok: true, remaining: 2 });
+    } finally {
+      await proxy.stop();
+    }
   });
 
   test("a proxy is answered 503 while the server fails, and not that the client has no tokens left", async () => {

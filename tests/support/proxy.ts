@@ -11,12 +11,15 @@ export class LossyProxy {
   lost = 0;
   /** ms by which each direction delays what it carries. */
   delay = 0;
+  /** The port on which new connections end. */
+  target: number;
   /** All that it carries from now on waits for this. */
   gate: Promise<void> | undefined;
 
-  private constructor(server: Server, port: number) {
+  private constructor(server: Server, port: number, target: number) {
     this.#server = server;
     this.port = port;
+    this.target = target;
   }
 
   /** In front of the port `target`; on a free port, unless one is given. */
@@ -24,8 +27,8 @@ export class LossyProxy {
     return new Promise((resolve) => {
       const server = createServer();
       server.listen(port, "127.0.0.1", () => {
-        const proxy = new LossyProxy(server, (server.address() as { port: number }).port);
-        server.on("connection", (client) => proxy.#join(client, connect(target, "127.0.0.1")));
+        const proxy = new LossyProxy(server, (server.address() as { port: number }).port, target);
+        server.on("connection", (client) => proxy.#join(client, connect(proxy.target, "127.0.0.1")));
         resolve(proxy);
       });
     });

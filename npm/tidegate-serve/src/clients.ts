@@ -5,16 +5,24 @@ import { type Clients, messagesOf, UsageError } from "tidegate/cli";
 
 /** How long the start waits for a first connection, in ms. */
 const FIRST = 2000;
+/** ms without an answer after which a connection to Redis is replaced: it may be half-open. */
+const SILENT = 1000;
 
 /**
- * The clients. `report` gets why a client of Redis has no connection, and `undefined` when it has one again: a call that waits
+ * The clients; a call waits for `timeout` ms. `report` gets why a client of Redis has no connection, and `undefined` when it has one again: a call that waits
  * for it only ends without an answer.
  */
-export const clientsOf = (report: (error: unknown) => void): Clients => ({
+export const clientsOf = (report: (error: unknown) => void, timeout = SILENT): Clients => ({
   async redis(url) {
     const { Redis } = await import("ioredis");
-    // If the server is down, ioredis waits 2 s for the end of a connection that has ended.
-    const client = new Redis(url, { connectionName: "tidegate-serve", disconnectTimeout: 0 });
+    const client = new Redis(url, {
+      connectionName: "tidegate-serve",
+      // If the server is down, ioredis waits 2 s for the end of a connection that has ended.
+      disconnectTimeout: 0,
+      socketTimeout: Math.max(SILENT, timeout),
+      // After a failover behind one address, the connection to the former master would remain.
+      reconnectOnError: ({ message }) => message.includes("READONLY"),
+    });
     client.on("error", report).on("ready", () => report(undefined));
     await once(client, "ready", { signal: AbortSignal.timeout(FIRST) }).catch((error) => {
       // Other failures may pass. After this one ioredis would go on in database 0.

@@ -98,7 +98,7 @@ function serverOf(fetch: ReturnType<typeof appOf>["fetch"], { headerLimit }: Set
 export async function serve(settings: Settings, log: Log): Promise<Service> {
   const { version, host, onStoreError, timeout } = settings;
   let unconnected: unknown;
-  const clients = clientsOf((error) => (unconnected = error));
+  const clients = clientsOf((error) => (unconnected = error), timeout);
   const opened = await openStore(settings.store, clients, { migrate: settings.migrate, timeout });
   let stopping = false;
   try {
