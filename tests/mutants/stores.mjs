@@ -176,6 +176,10 @@ export const STORES = [
   object("durable-object/object.ts")("this.#last.then(run)", "run()"),
   object("durable-object/object.ts")("answer.then(ignore, ignore)", "answer.then(ignore)"),
   record("LONE_SURROGATE.test(id) ? quoted(id) : id", "id"),
+  of("memcached.ts", "tests/stores/memcached/outages.test.ts::calls on many keys of a stopped server")(
+    "runOn(server)(",
+    'runOn("")(',
+  ),
   memcachedClient("if (key.length > KEY_MOST) return", "if (key.length > 1e9) return"),
   memcachedClient('.padStart(2, "0")', ""),
   memcachedClient("if (wait <= WAIT_MOST) return wait;", "return wait;"),

@@ -38,6 +38,29 @@ test("a stopped server of three degrades the calls on its own keys alone", async
   }
 });
 
+test("calls on many keys of a stopped server hold up none on the others", async () => {
+  const servers = await Promise.all([1, 2].map(() => MemcachedServer.start()));
+  for (const server of servers) onTestFinished(() => server.stop());
+  const addresses = servers.map(({ address }) => address);
+  const client = new Memcached(addresses, { retries: 0, retry: 10, failures: 1e6, timeout: 120_000 });
+  onTestFinished(() => client.end());
+  const ring = (client as unknown as { HashRing: { get(key: string): string } }).HashRing;
+  const stopped = servers[0] as MemcachedServer;
+  const isOn = (key: string) => ring.get(`tidegate:api:${key}`) === stopped.address;
+  const keys = Array.from({ length: 1000 }, (_, i) => `k${i}`);
+  const store = memcached(client, { stepTimeout: 120_000 });
+  const limiter = (timeout: number) => defineLimits(limits, { store, timeout, log: false });
+  const decided = async (key: string, timeout: number) => !(await limiter(timeout).limit("api", { key })).degraded;
+  const good = keys.find((key) => !isOn(key)) as string;
+  expect(await decided(good, 60_000)).toBe(true);
+  stopped.signal("SIGSTOP");
+  const waiting = keys.filter(isOn).map((key) => decided(key, 120_000));
+  expect(waiting.length).toBeGreaterThan(200);
+  expect(await decided(good, 30_000)).toBe(true);
+  stopped.signal("SIGCONT");
+  expect(await Promise.all(waiting)).not.toContain(false);
+});
+
 test("the settings of the guide: a server whose connections were reset more often than five times is used again", async () => {
   const server = await MemcachedServer.start();
   onTestFinished(() => server.stop());

@@ -13,9 +13,10 @@ import type { AsyncStore, Call, Deadline, Key, Now } from "./contract.ts";
 import { connectionTo, exptimeOf, keyOf, type MemcachedLike } from "./memcached/client.ts";
 import * as sharded from "./sharded.ts";
 import { connectedBy } from "./connecting.ts";
-import { stepBy, storeOf } from "./steps.ts";
+import { idsOf } from "./failure.ts";
+import { type Run, stepBy, storeOf } from "./steps.ts";
 import { combined } from "../limit/combined.ts";
-import type { Change, Write } from "./swap/database.ts";
+import type { Change, Swappable, Write } from "./swap/database.ts";
 import { swapping } from "./swap.ts";
 
 export type { CallbackMemcached, MemcachedLike, PromiseMemcached } from "./memcached/client.ts";
@@ -69,7 +70,7 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
   checkTable("memcached", options, OPTIONS);
   const { prefix = "tidegate", stepTimeout = 1000 } = options;
 
-  const run = swapping<string | undefined>({
+  const database: Swappable<string | undefined> = {
     name: NAME,
     stepTimeout: msOf(stepTimeout),
     // Every step is on one identity.
@@ -91,7 +92,20 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
       if (version === undefined) return connection.add(key, encodeText(state), exptime);
       return connection.swap(key, encodeText(state), exptime, version);
     },
-  });
+  };
+
+  const { serverOf } = connection;
+  const runs = new Map<string, Run>();
+  /** Each server has its own steps: those on one that does not answer hold up none on the others. */
+  const runOn = (server: string): Run => {
+    const run = runs.get(server) ?? swapping(database);
+    runs.set(server, run);
+    return run;
+  };
+  const run: Run = (targets, ...step) => {
+    const server = serverOf?.(keyOf(prefix, idsOf(targets)[0] as string)) ?? "";
+    return runOn(server)(targets, ...step);
+  };
 
   const store = storeOf(NAME, run);
   const step = stepBy(NAME, run);
@@ -105,7 +119,6 @@ export function memcached(client: MemcachedLike, options: MemcachedOptions = {})
     return call.limit.never(call, now ?? Date.now()) ?? sharded.decide(shards, call, now, deadline);
   };
 
-  const { serverOf } = connection;
   return connectedBy(() => connection.connect(keyOf(prefix, "")), {
     ...store,
     ...(serverOf && {
