@@ -66,3 +66,15 @@ describe.each(Object.entries(clients))("%s", (_, make) => {
     expect([degraded, String(cause)]).toEqual([true, expect.stringContaining("it must run without -C")]);
   });
 });
+
+test.each([
+  ["compressed", 1, "junk"],
+  ["JSON", 2, "{junk"],
+])("a value that memcache-client cannot decode, as %s, concerns its key alone", async (_, flags, value) => {
+  const { server, limiter, key } = await subject(clients["memcache-client"] as (typeof clients)[string]);
+  await server.say(`set ${key("login:bad")} ${flags} 0 ${value.length}\r\n${value}\r\n`, /STORED/);
+  const { cause } = await limiter.limit("login", { key: "bad" });
+  expect(cause).toMatchObject({ scope: "key", message: expect.stringContaining("the client cannot decode the value") });
+  await limiter.reset("login", { key: "bad" });
+  expect(await limiter.limit("login", { key: "bad" })).toMatchObject({ ok: true, remaining: 1 });
+});

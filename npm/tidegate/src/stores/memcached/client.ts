@@ -2,6 +2,7 @@
 import { generalizedUtf8 } from "../../engine/utf8.ts";
 import { sha256 } from "../../http/sha256.ts";
 import { hasMethods } from "../../limit/checks.ts";
+import { NotAState } from "../../limit/codec.ts";
 import { isError } from "../../limit/realms.ts";
 import { InputError, messageOf, showClient } from "../../limit/errors.ts";
 
@@ -112,6 +113,13 @@ function serversOf(client: CallbackMemcached): Pick<Connection, "serverOf"> {
 /** Replies of the protocol that the client reports as errors, and that are none. */
 const NOT_DONE = /^(NOT_STORED|EXISTS|NOT_FOUND)\b/;
 
+/** Another program has written a value that the client cannot decode, such as a compressed one: an error of its key alone. */
+function undecoded(error: unknown): never {
+  const { name } = Object(error) as { name?: unknown };
+  if (name !== "SyntaxError" && name !== "AssertionError") throw error;
+  throw new NotAState(`the client cannot decode the value: ${messageOf(error)}`);
+}
+
 function byPromise(client: PromiseMemcached): Connection {
   const done = async (sent: Promise<unknown>): Promise<boolean> => {
     try {
@@ -125,7 +133,7 @@ function byPromise(client: PromiseMemcached): Connection {
   return {
     connect: (key) => client.gets(key),
     find: async (key) => {
-      const answer = (await client.gets(key)) as { value?: unknown; casUniq?: unknown } | undefined;
+      const answer = (await client.gets(key).catch(undecoded)) as { value?: unknown; casUniq?: unknown } | undefined;
       return answer === undefined ? undefined : found(answer.value, answer.casUniq);
     },
     add: (key, value, exptime) => done(client.add(key, value, { lifetime: exptime })),
