@@ -1,5 +1,5 @@
 /** What is stored, and calls where documents are corrupt, transactions conflict or are refused, and the server stops. */
-import { type ClientSession, MongoClient, MongoServerError } from "mongodb";
+import { type ClientSession, MongoClient, MongoNetworkTimeoutError, MongoServerError } from "mongodb";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { mongodb } from "tidegate/mongodb";
@@ -185,6 +185,8 @@ test("whatever the client's settings, reads are of the primary, writes wait for 
   // Without a mode it is the primary's.
   expect(of("find")).toMatchObject([{ mode: undefined }, { mode: undefined, ...snapshot }]);
   expect(of("insert")).toMatchObject([majority, snapshot]);
+  // Without a majority it would have no reply, and no call would be sent.
+  expect(of("createIndexes")).toMatchObject([{ writeConcern: { w: 1 } }]);
   expect(of("update")).toMatchObject([{}]);
   const commit = { ...majority, maxTimeMS: expect.any(Number) };
   expect(of("commitTransaction")).toMatchObject([commit, commit]);
@@ -252,6 +254,21 @@ test("a document that an open transaction has written fails the calls on it alon
   }
   vi.useRealTimers();
   expect(await limitsOn("held", client).limit("login", { key: "beside" })).toMatchObject({ ok: true });
+});
+
+test.each([
+  ["the client, after its `socketTimeoutMS`", new MongoNetworkTimeoutError("timed out", { beforeHandshake: false })],
+  // If this process did not run meanwhile, its deadline has moved.
+  ["the server, before a deadline that has moved", new MongoServerError({ message: "exceeded time limit", code: 50 })],
+])("a write on a locked document that %s ends fails the calls on it alone", async (_, error) => {
+  const client = updatesAfter(() => Promise.reject(error));
+  const limits = limitsOn("ended", client);
+  await limits.limit("login", { key: "k" });
+  for (let i = 0; i < 6; i++) {
+    const { cause } = await limits.limit("login", { key: "k" });
+    expect(cause).toMatchObject({ scope: "key", message: expect.stringContaining("may have locked its document") });
+  }
+  expect((await limits.check("login", { key: "beside" })).degraded).toBeUndefined();
 });
 
 test.each(["limit", "limitAll"] as const)(

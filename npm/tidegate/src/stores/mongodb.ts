@@ -44,6 +44,7 @@ const LAST = 253_402_300_799_999;
 const DUPLICATE_KEY = 11_000;
 const WRITE_CONFLICT = 112;
 const NO_TRANSACTIONS = 20;
+const OUT_OF_TIME = 50;
 /** No connection of the pool was free within `waitQueueTimeoutMS`: nothing was sent. The name of a write's error is another. */
 const POOL_IS_FULL = /^Timed out while checking out a connection/;
 /**
@@ -84,7 +85,9 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
   /** The collection with its index, created once; a failure is not kept. */
   function ready(): Promise<Collection<Row>> {
     const rows = driver.db(database).collection<Row>(collection, { ...SAFE, raw: false });
-    const index = () => rows.createIndex({ dropAt: 1 }, { expireAfterSeconds: 0 });
+    // All calls wait for it, so it does not wait for the majority, without which reads work.
+    const indexed = driver.db(database).collection(collection, { writeConcern: { w: 1 } });
+    const index = () => indexed.createIndex({ dropAt: 1 }, { expireAfterSeconds: 0 });
     // After a first connection that failed, the driver refuses every operation until `connect` is called. A client that
     // was closed, which has no topology, stays closed.
     const connected = async (error: unknown) => {
@@ -152,7 +155,10 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
         const { matchedCount, upsertedCount } = await rows.bulkWrite([...inserts, ...updates], within);
         return matchedCount + upsertedCount === updates.length;
       };
-      return changes.length === 1 ? all(before(until)) : inTransaction(until, all);
+      const written = changes.length === 1 ? all(before(until)) : inTransaction(until, all);
+      return written.catch((error: unknown) => {
+        throw isOutOfTime(error) ? LOCKED : error;
+      });
     },
     unanswered: {
       get read() {
@@ -169,6 +175,12 @@ export function mongodb(client: MongoClientLike, options: MongoDbOptions = {}): 
     },
   });
   return connectedBy(ready, store);
+}
+
+/** Whether the server, or the client by `socketTimeoutMS`, has ended what took too long. */
+function isOutOfTime(error: unknown): boolean {
+  const { name, code } = Object(error) as { name?: unknown; code?: unknown };
+  return name === "MongoNetworkTimeoutError" || code === OUT_OF_TIME;
 }
 
 /** Why none of the client's servers answers, which the driver keeps to itself while it waits for one; `undefined`: one may. */
