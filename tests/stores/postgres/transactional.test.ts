@@ -70,3 +70,53 @@ test.each(Object.entries(WAYS))(
     expect(decisions.map(granted)).toEqual(keys.map(() => 5));
   },
 );
+
+test("with `lock_timeout` below the call's timeout, a locked row keeps no connection, and fails its key alone", async () => {
+  await fixture.rows("DROP TABLE IF EXISTS locked");
+  await fixture.rows("CREATE TABLE locked (id text PRIMARY KEY, value float8, ts float8)");
+  await fixture.rows("INSERT INTO locked VALUES ('one:held', NULL, NULL)");
+  const holder = await fixture.pool({ max: 1 }).connect();
+  await holder.query("BEGIN");
+  await holder.query("SELECT 1 FROM locked WHERE id = 'one:held' FOR UPDATE");
+  const pool = fixture.pool({ max: 2 });
+  const store = transactional({
+    name: "mine",
+    async transaction(body) {
+      const client = await pool.connect();
+      try {
+        await client.query("BEGIN; SET LOCAL lock_timeout = '50ms'");
+        const result = await body({
+          async get(id) {
+            await client.query("INSERT INTO locked VALUES ($1, NULL, NULL) ON CONFLICT DO NOTHING", [id]);
+            const { rows } = await client.query("SELECT value, ts FROM locked WHERE id = $1 FOR UPDATE", [id]);
+            return rows[0].value === null ? null : (rows[0] as State);
+          },
+          async set(id, { value, ts }) {
+            await client.query("UPDATE locked SET value = $2, ts = $3 WHERE id = $1", [id, value, ts]);
+          },
+          delete: async (id) => void (await client.query("DELETE FROM locked WHERE id = $1", [id])),
+        });
+        await client.query("COMMIT");
+        return result;
+      } catch (error) {
+        await client.query("ROLLBACK");
+        throw error;
+      } finally {
+        client.release();
+      }
+    },
+  });
+  const configs = { one: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 5 } } as const;
+  const limits = defineLimits(configs, { store, timeout: 10_000, log: false });
+  // More than there are connections, and than open the breaker.
+  for (let i = 0; i < 6; i++) {
+    expect((await limits.limit("one", { key: "held" })).cause).toMatchObject({
+      scope: "key",
+      message: expect.stringContaining("lock timeout"),
+    });
+  }
+  expect(await limits.limit("one", { key: "beside" })).toMatchObject({ ok: true });
+  await holder.query("ROLLBACK");
+  holder.release();
+  expect(await limits.limit("one", { key: "held" })).toMatchObject({ ok: true, remaining: 4 });
+});
