@@ -218,6 +218,11 @@ export const STORES = [
   mysqlWrites(".sort((a, b) => (a.id < b.id ? -1 : 1))", ""),
   mysqlWrites("- ROUND_TRIP + ahead", "+ ahead"),
   mysqlWrites("trips: 2.5,", ""),
+  of("sqlite.ts", ...server("sqlite/server"))(
+    "if (!wrappedIn(error).some(({ code }) => CLOSED.includes(code))) throw error;",
+    "throw error;",
+  ),
+  of("sqlite.ts", ...server("sqlite/server"))(', "UND_ERR_SOCKET", "HRANA_WEBSOCKET_ERROR"]', "]"),
   sqlite("IS NOT seen.value ->> 1", "<> seen.value ->> 1"),
   mysql("isBytes(state)", "false"),
   mysql("  nestTables: false,\n", ""),

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { defineLimits, HOUR } from "tidegate";
 import { sqlite } from "tidegate/sqlite";
 import { inRuntime, replay } from "../../hosts/runtimes.ts";
 import { remove, temporaryFolder } from "../../support/folders.ts";
@@ -66,6 +67,21 @@ await inRuntime("sqld", async (program) => {
           close();
         });
       }
+
+      test("a read whose connection ends, as an idle one that the server closes, is sent again, once", async () => {
+        const proxy = await LossyProxy.start(server.port);
+        onTestFinished(() => proxy.stop());
+        const { client, close } = await clients[name](`${protocol}://127.0.0.1:${proxy.port}`);
+        const store = sqlite(client, { table: "closed" });
+        const limits = defineLimits({ login: { kind: "token bucket", rate: 9, period: HOUR } }, { store, log: false });
+        await limits.limit("login");
+        proxy.lose = 1;
+        expect(await limits.check("login")).toMatchObject({ ok: true, remaining: 7 });
+        expect(proxy.lost).toBe(1);
+        proxy.lose = 2;
+        expect(await limits.check("login")).toMatchObject({ degraded: true });
+        close();
+      });
 
       test("calls whose deadline passes while the server stands still take nothing when it continues", async () => {
         const { client, close } = await clients[name](url);
