@@ -36,6 +36,8 @@ export const STORES = [
   denoKv("prefix.length <= MOST_PREFIX", "true"),
   kv("for (const call of calls) refuse(call.limit, call.reserve);", ""),
   kv("LEAST_TTL + Math.ceil", "Math.ceil"),
+  kv("    during(written());\n", ""),
+  kv("    cached.delete(id);\n    cached.set(id, oldest);\n", ""),
   kv(", MOST_TTL);", ", Infinity);"),
   batches("hasRoom(batch, call),", "false,"),
   batches("!batch.hasBegun && ", ""),

@@ -153,6 +153,22 @@ test("a flood of keys that are all ahead of KV is written, and leaves a bounded 
   expect(gets.mock.calls.length).toBeGreaterThanOrEqual(2000);
 });
 
+test("a call on a new key does not wait for the write of a key that is evicted", async () => {
+  const limits = isolate();
+  for (let i = 0; i < 10_000; i++) {
+    await limits.limit("quota", { key: `${i}`, count: 5 });
+    await limits.limit("quota", { key: `${i}`, count: 5 });
+  }
+  const puts = vi.spyOn(namespace, "put");
+  const written = hold("put");
+  const calls = ["a", "b", "c"].map((key) => limits.check("quota", { key }));
+  await vi.advanceTimersByTimeAsync(1000);
+  written();
+  for (const call of calls) expect((await call).degraded).toBeUndefined();
+  // Each is another key's.
+  expect(new Set(puts.mock.calls.map(([key]) => key)).size).toBe(3);
+});
+
 test.each(["reset", "getValue", "check"] as const)(
   "%s of many keys leaves a bounded number in memory",
   async (call) => {

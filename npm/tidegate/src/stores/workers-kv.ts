@@ -162,7 +162,7 @@ function statesIn(namespace: KvNamespaceLike, prefix: string) {
     const own = cached.get(id);
     if (own === undefined) {
       const made = add({ limit, key, state: stored });
-      await evict(now);
+      evict(now);
       return made;
     }
     // Another call has read meanwhile, or a reset has overtaken this one, whose state is then out of date.
@@ -204,7 +204,7 @@ function statesIn(namespace: KvNamespaceLike, prefix: string) {
     // KV may go on serving the old one for a minute, and has lost what was granted and written meanwhile.
     after.readAt = Date.now();
     after.isAhead = after.state !== null;
-    await evict(after.readAt);
+    evict(after.readAt);
   }
 
   /** KV's keys have 512 bytes at most; a longer one becomes its hash. */
@@ -233,7 +233,7 @@ function statesIn(namespace: KvNamespaceLike, prefix: string) {
    * Makes room. Grants that KV does not have yet are evicted only once they are written. A flood of other keys would give a
    * client its tokens back.
    */
-  async function evict(now: number): Promise<void> {
+  function evict(now: number): void {
     if (cached.size <= MAX_CACHED) return;
     let visited = 0;
     for (const [id, at] of cached) {
@@ -244,10 +244,17 @@ function statesIn(namespace: KvNamespaceLike, prefix: string) {
       if (++visited === MAX_VISITED) break;
     }
     const [id, oldest] = cached.entries().next().value as [string, Cached];
-    // If KV refuses this write too, memory is bounded all the same.
-    await put(oldest, now).catch(() => undefined);
-    const isOver = !oldest.isAhead || cached.size > 2 * MAX_CACHED;
-    if (isOver && cached.get(id) === oldest) cached.delete(id);
+    // So that the next call writes another one.
+    cached.delete(id);
+    cached.set(id, oldest);
+    const written = async (): Promise<void> => {
+      // If KV refuses this write too, memory is bounded all the same.
+      await put(oldest, now).catch(() => undefined);
+      const isOver = !oldest.isAhead || cached.size > 2 * MAX_CACHED;
+      if (isOver && cached.get(id) === oldest) cached.delete(id);
+    };
+    // The call, which is on another key, does not wait for it.
+    during(written());
   }
 
   async function put(at: Cached, now: number): Promise<void> {
