@@ -289,7 +289,7 @@ function thePage(path: string): void {
     isAllowed = false;
     await one().getByText("You may not use this console.").waitFor();
     // The stream ends after 30 s, and is then refused.
-    await page.getByText("no connection; trying again").waitFor();
+    await page.getByText("refused by the server; trying again").waitFor();
     isAllowed = true;
     await page.getByText("live", { exact: true }).waitFor();
     await one().getByRole("alert").waitFor({ state: "detached" });

@@ -11,6 +11,12 @@ const STATUS: Record<View["status"], string> = {
   connecting: "connecting",
   live: "live",
   lost: "no connection; trying again",
+  refused: "refused by the server; trying again",
+};
+
+const ANNOUNCED: Partial<Record<View["status"], string>> = {
+  lost: "The connection is lost; trying again.",
+  refused: "The server refuses the connection; trying again. If your session has ended, load the page again.",
 };
 
 function Head({ view }: { view: View }) {
@@ -56,7 +62,7 @@ export function App({ live }: { live: Live }) {
       </main>
       {/* Only what a person did, and the connection: counts would be read out each second. */}
       <p role="status" className="visually-hidden">
-        {view.status === "lost" ? "The connection is lost; trying again." : message}
+        {ANNOUNCED[view.status] ?? message}
       </p>
     </>
   );

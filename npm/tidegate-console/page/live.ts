@@ -20,7 +20,8 @@ const SILENCE = 5000;
 export type Series = LimitFigures;
 
 export interface View {
-  readonly status: "connecting" | "live" | "lost";
+  /** `refused`: the server responds, but not with a stream, as when a session has ended or too many pages are open. */
+  readonly status: "connecting" | "live" | "lost" | "refused";
   readonly figures: Figures | undefined;
   readonly series: readonly Series[];
   /** Newest first. */
@@ -70,8 +71,8 @@ export class Live {
     // The browser opens a stream again that ends, and reports nothing if the server does not answer.
     const silence = (): ReturnType<typeof setTimeout> =>
       setTimeout(() => {
+        if (source.readyState !== EventSource.CLOSED) this.#set({ status: "lost" });
         source.close();
-        this.#set({ status: "lost" });
         this.#connect();
       }, SILENCE);
     let silent = silence();
@@ -86,7 +87,12 @@ export class Live {
       isFirst = false;
     });
     source.addEventListener("error", () => {
-      if (source.readyState === EventSource.CLOSED) this.#set({ status: "lost" });
+      if (source.readyState !== EventSource.CLOSED) return;
+      // A stream does not report what the server responded, nor whether it did.
+      fetch(url, { method: "HEAD" }).then(
+        () => this.#set({ status: "refused" }),
+        () => this.#set({ status: "lost" }),
+      );
     });
   }
 
