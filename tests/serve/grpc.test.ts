@@ -182,9 +182,10 @@ test("a mistake is named, and takes nothing", async () => {
   const wrong: [Descriptor, string][] = [
     [
       of({ remote_address: "nope" }),
-      '`request.address` must be an IP address, because a rule reads ip:address; got "nope"',
+      '`remote_address` must be an IP address, because a rule reads ip:address; got "nope"',
     ],
-    [of({ remote_address: "" }), "`request.address` must be an IP address"],
+    [of({ remote_address: "" }), "`remote_address` must be an IP address"],
+    [of({ "ip:address": "nope" }), "`ip:address` must be an IP address"],
     [
       { ...client, hits_addend: { value: 2 ** 41 } },
       "`hits_addend` must be a number of tokens from 0 to 1099511627776; got 2199023255552",

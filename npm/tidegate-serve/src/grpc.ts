@@ -38,11 +38,13 @@ function limitsOf(file: PolicyFile, domain: string, { entries }: Descriptor): re
   const query = new URLSearchParams();
   const present = new Set(Object.keys(headers).map((name) => `header:${name}`));
   let address: string | undefined;
+  let addressField: string | undefined;
   for (const { key = "", value: bytes } of entries) {
     const value = bytes === undefined ? "" : textOf(bytes);
     const [, source = "header", name = key] = /^(header|query|jwt):(.+)$/.exec(key) ?? [];
     if (key === "remote_address" || key === "ip:address") {
       address = value;
+      addressField = key;
       present.add("ip:address");
       continue;
     }
@@ -52,7 +54,7 @@ function limitsOf(file: PolicyFile, domain: string, { entries }: Descriptor): re
     else if (source === "query") query.set(name, value);
     else headers[lower] = value;
   }
-  const selected = file.select({ address, headers, url: `/?${query}`, claims }, () => NO_ADDRESS);
+  const selected = file.select({ address, headers, url: `/?${query}`, claims }, () => NO_ADDRESS, addressField);
   return selected.filter(({ name }) =>
     file.policies.limitKeysOf(name).every((key) => present.has(key.startsWith("header:") ? key.toLowerCase() : key)),
   );

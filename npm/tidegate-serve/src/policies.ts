@@ -139,10 +139,11 @@ export class PolicyFile {
     }
   }
 
-  /** The limits of a request whose parts are in a body; `absent` returns the client if they have no address. */
+  /** The limits of a request whose parts are in a body; `absent` returns the client if they have no address, whose field the client calls `field`. */
   select(
     { address, headers = {}, url, claims }: z.infer<typeof RequestParts>,
     absent?: () => string,
+    field = "request.address",
   ): readonly LimitRequest<string>[] {
     const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
     const key = (): string => {
@@ -150,7 +151,7 @@ export class PolicyFile {
       if (found !== undefined) return found;
       if (address === undefined && absent !== undefined) return absent();
       throw new RequestError({
-        field: "request.address",
+        field,
         rule: "an IP address, because a rule reads ip:address",
         value: address,
         remedy: "Send the client's address, without its port.",
