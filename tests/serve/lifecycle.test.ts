@@ -88,7 +88,7 @@ describe("the command line", () => {
     [["none.json"], /^cannot read none\.json: ENOENT/],
     // What a terminal obeys.
     [["\x1b[2J.json"], /^cannot read \\u001b\[2J\.json: ENOENT/],
-    [["policies.json", "--prot", "1"], "Unknown option '--prot'; see tidegate-serve --help"],
+    [["policies.json", "--prot", "1"], "Unknown option '--prot': did you mean --port? See tidegate-serve --help"],
     [["policies.json", "--port", "70000"], '--port must be an integer from 0 to 65535; got "70000"'],
     [["policies.json", "--timeout", "soon"], '--timeout must be a number of ms, or a string such as 15m; got "soon"'],
     [["policies.json", "--timeout", "0"], '--timeout must be from 1ms to 24d; got "0"'],

@@ -46,7 +46,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true, strict: true });
   } catch (error) {
-    throw argumentError(error, "tidegate-serve --help");
+    throw argumentError(error, "tidegate-serve --help", OPTIONS);
   }
 }
 

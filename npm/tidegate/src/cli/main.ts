@@ -41,12 +41,12 @@ function commandOf(name: string): Command {
 function argumentsOf(command: Command, argv: readonly string[]): Arguments {
   if (command.options === "forwarded") return { values: {}, positionals: argv };
   const help = { type: "boolean", short: "h" } as const;
+  const options = { ...command.options, help };
   try {
-    const options = { ...command.options, help };
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
     return { values, positionals };
   } catch (error) {
-    throw argumentError(error, `tidegate help ${command.name}`);
+    throw argumentError(error, `tidegate help ${command.name}`, options);
   }
 }
 

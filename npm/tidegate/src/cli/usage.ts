@@ -1,16 +1,20 @@
 /** Mistakes in a command line, and the arguments that several commands read. */
 import { inMs } from "../limit/duration.ts";
+import { nearest } from "../limit/nearest.ts";
 
 /** A mistake in the command line, or a file that cannot be read: printed as one line, without a stack. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** An error of `parseArgs` as a sentence of one line. `help` is the command that prints the options. */
-export function argumentError(error: unknown, help: string): UsageError {
+/** An error of `parseArgs` as a sentence of one line. `help` is the command that prints `options`. */
+export function argumentError(error: unknown, help: string, options: object): UsageError {
   const { message } = error as Error;
   const [sentence = ""] = message.split(/\. |\.?\n/);
   const [, option] = /a dash use '(--.+)=/.exec(message) ?? [];
+  const [, written = ""] = /^Unknown option '--([^']+)/.exec(message) ?? [];
+  const meant = nearest(written, Object.keys(options));
+  if (meant !== undefined) return new UsageError(`${sentence}: did you mean --${meant}? See ${help}`);
   const isWord = /^Unknown option '-[^-]/.test(message) && message.includes("positional");
   const word = isWord ? ": a word that starts with a dash goes last, after --" : "";
   const remedy = option === undefined ? word : `: write ${option}=… if the value starts with a dash`;

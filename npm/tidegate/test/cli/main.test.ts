@@ -43,7 +43,11 @@ describe("tidegate", () => {
 
   test("prints one line for an unknown option and for a missing value", async () => {
     const unknown = await tidegate(["headers", "--rat", "1"]);
-    expect([unknown.code, unknown.err]).toEqual([2, "tidegate: Unknown option '--rat'; see tidegate help headers"]);
+    const meant = "tidegate: Unknown option '--rat': did you mean --rate? See tidegate help headers";
+    expect([unknown.code, unknown.err]).toEqual([2, meant]);
+    expect((await tidegate(["headers", "--quite-other", "1"])).err).toBe(
+      "tidegate: Unknown option '--quite-other'; see tidegate help headers",
+    );
     expect((await tidegate(["headers", "--rate"])).err).toMatch(
       /^tidegate: Option '--rate.*; see tidegate help headers$/,
     );
