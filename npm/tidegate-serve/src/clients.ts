@@ -9,8 +9,8 @@ const FIRST = 2000;
 const SILENT = 1000;
 
 /**
- * The clients; a call waits for `timeout` ms. `report` gets why a client of Redis has no connection, and `undefined` when it has one again: a call that waits
- * for it only ends without an answer.
+ * The clients; a call waits for `timeout` ms. `report` gets why a client of Redis has no connection, and `undefined` when it has
+ * one again: a call that waits for it only ends without an answer.
  */
 export const clientsOf = (report: (error: unknown) => void, timeout = SILENT): Clients => ({
   async redis(url) {

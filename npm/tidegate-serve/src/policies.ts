@@ -139,7 +139,10 @@ export class PolicyFile {
     }
   }
 
-  /** The limits of a request whose parts are in a body; `absent` returns the client if they have no address, whose field the client calls `field`. */
+  /**
+   * The limits of a request whose parts are in a body. `absent` returns the client if they have no address; `field` is the
+   * address's name in that body.
+   */
   select(
     { address, headers = {}, url, claims }: z.infer<typeof RequestParts>,
     absent?: () => string,

@@ -69,7 +69,9 @@ describe("every operation works", () => {
       { store: postgres(new Client()), log: false },
     );
     const { cause } = await limits.limit("a");
-    expect(String(cause)).toContain("the client is not connected; await client.connect() before the first call, and close");
+    expect(String(cause)).toContain(
+      "the client is not connected; await client.connect() before the first call, and close",
+    );
   });
 
   test.each([true, false])("with postgres.js, prepare: %s", async (prepare) => {
