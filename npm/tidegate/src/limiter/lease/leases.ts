@@ -6,7 +6,7 @@ import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { InputError, isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { ResilientStore } from "../resilience.ts";
-import type { Call, Key, Now } from "../../stores/contract.ts";
+import type { Call, Deadline, Key, Now } from "../../stores/contract.ts";
 import { combined } from "../../limit/combined.ts";
 import type { LeaseDecision } from "./lease.ts";
 import { type Lender, RefilledLease } from "./refill.ts";
@@ -68,14 +68,16 @@ export class Leases {
       return decision;
     }
     // A reservation depends on all tokens, so they return to the store first.
-    await this.#settle([lease]);
-    return this.#store.decide(call, now);
+    const deadline = this.#store.deadlineOf([call]);
+    await this.#settle([lease], deadline);
+    return this.#store.decide(call, now, deadline);
   }
 
   /** Leased tokens return to the store first: given back later, they would shorten the block. */
   async #block(lease: RefilledLease | undefined, call: Call, now: Now): Promise<Decision> {
-    if (lease !== undefined) await this.#settle([lease]);
-    const decision = await this.#store.decide(call, now);
+    const deadline = this.#store.deadlineOf([call]);
+    if (lease !== undefined) await this.#settle([lease], deadline);
+    const decision = await this.#store.decide(call, now, deadline);
     // Tokens that were leased meanwhile are lost, for the same reason.
     this.#drop(this.#find(call.limit, call.key));
     return decision;
@@ -99,7 +101,7 @@ export class Leases {
     const mark = lease.mark();
     // Also after the deadline: a state that arrives late still decides on later requests.
     const learn = (seen: Decision): void => lease.learn(seen, 0, mark);
-    return this.#store.attempt({ op: "check", limit, key, count: 0, reserve: false }, now, learn);
+    return this.#store.attempt({ op: "check", limit, key, count: 0, reserve: false }, now, undefined, learn);
   }
 
   /** On leased tokens if those settle all calls; else in one step at the store, after the leases have returned. */
@@ -107,8 +109,9 @@ export class Leases {
     const leases = calls.map(({ limit, key }) => this.#find(limit, key)).filter((lease) => lease !== undefined);
     const decided = this.#onLeases(leases, calls, now);
     if (decided !== undefined) return decided;
-    await this.#settle(leases);
-    return this.#store.decideAll(calls, now);
+    const deadline = this.#store.deadlineOf(calls);
+    await this.#settle(leases, deadline);
+    return this.#store.decideAll(calls, now, deadline);
   }
 
   #onLeases(leases: readonly RefilledLease[], calls: readonly Call[], now: Now): AllDecision | undefined {
@@ -156,30 +159,30 @@ export class Leases {
     await this.#settle([...this.#all]);
   }
 
-  /** Drops leases, and returns their balances once their waiting requests are decided. */
-  async #settle(leases: readonly RefilledLease[]): Promise<void> {
+  /** Drops leases, and returns their balances once their waiting requests are decided, by the deadline of the call if one waits. */
+  async #settle(leases: readonly RefilledLease[], deadline?: Deadline): Promise<void> {
     await Promise.all(
       [...new Set(leases)].map(async (lease) => {
         this.#drop(lease);
         if (lease.refilling !== undefined) {
-          await new Promise<void>((resolve) => {
-            const cancel = this.#store.atDeadline("give", lease, () => resolve());
+          await new Promise<unknown>((resolve) => {
+            const cancel = this.#store.atDeadline("give", lease, resolve, deadline);
             void decided(lease).then(resolve).then(cancel);
           });
         }
-        await this.#giveBack(lease);
+        await this.#giveBack(lease, deadline);
       }),
     );
   }
 
-  async #giveBack(lease: RefilledLease): Promise<void> {
+  async #giveBack(lease: RefilledLease, deadline: Deadline): Promise<void> {
     if (!lease.hasState) return;
     const { limit, key } = lease;
     const count = lease.empty(lease.now(this.#lender.time()));
     if (count <= 0) return;
     // If the store fails, the limit refills in time.
     const give: Call = { op: "give", limit, key, count, reserve: false };
-    await this.#store.attempt(give, this.#lender.time()).catch(() => {});
+    await this.#store.attempt(give, this.#lender.time(), deadline).catch(() => {});
   }
 
   #lease(limit: Limit, key: Key): RefilledLease {
