@@ -65,7 +65,7 @@ describe.each(["LIMITS", "LATE", "CLASSIC"] as const)("%s", (binding) => {
       async (i) => await stub.handle({ ...broken, calls: i % 2 === 0 ? [] : [sound] }),
     );
     expect(replies.filter((_, i) => i % 2 === 0)).toEqual(
-      Array(20).fill({ failure: { what: "a call is missing", identity: "", scope: "store" } }),
+      Array(20).fill({ failure: { what: "a call is missing", identity: "", scope: "key" } }),
     );
     expect(
       granted(replies.filter((_, i) => i % 2 === 1).map((reply) => (reply as { answer: { ok: boolean } }).answer)),
