@@ -129,8 +129,8 @@ export const PROMISES = [
   source(
     "a failing or slow store delays no call beyond its deadline",
     "limiter/resilience.ts",
-    "= atLatest(deadline, late)",
-    "= atLatest({ at: deadline.at + 4000 }, late)",
+    "afterWaiting(timeout, late",
+    "afterWaiting(20 * timeout, late",
   ),
   source(
     "a store that recovers is used again, without a restart",

@@ -49,8 +49,6 @@ interface Task<T> {
   readonly operation: string;
   readonly targets: readonly Target[];
   send(deadline: Deadline): Promise<T>;
-  /** Its caller's, if that has waited before; else it has the whole timeout. */
-  readonly deadline?: Deadline;
   /** The result if the store fails; without it the cause is thrown. */
   readonly without?: ((cause: unknown) => T) | undefined;
 }
@@ -80,10 +78,6 @@ function recalled(store: AsyncStore, call: Call, now: Now): Decision | undefined
     return undefined;
   }
 }
-
-/** Calls `late` at the deadline, which moves if this process did not run then; the result cancels that. */
-const atLatest = (deadline: NonNullable<Deadline>, late: () => void): (() => void) =>
-  afterWaiting(Math.max(deadline.at - monotonicNow(), 0), late, false, deadline);
 
 /** What `send` returns; rejects with what it throws. */
 function sentBy<T>(send: () => Promise<T>): Promise<T> {
@@ -118,15 +112,14 @@ export class ResilientStore implements AsyncStore {
     this.#outages = new Outages(store.name, settings.log);
   }
 
-  decide(call: Call, now: Now, deadline?: Deadline): Promise<Decision> {
-    return this.#decide(call, now, deadline, (cause) => this.without(call, now, cause));
+  decide(call: Call, now: Now): Promise<Decision> {
+    return this.#decide(call, now, (cause) => this.without(call, now, cause));
   }
 
-  decideAll(calls: readonly Call[], now: Now, deadline?: Deadline): Promise<AllDecision> {
+  decideAll(calls: readonly Call[], now: Now): Promise<AllDecision> {
     return this.#run({
       operation: "limitAll",
       targets: calls,
-      deadline,
       send: (deadline) => this.#store.decideAll(calls, now, deadline),
       without: (cause) => this.#fallback.several(calls, now, cause),
     });
@@ -149,8 +142,8 @@ export class ResilientStore implements AsyncStore {
   }
 
   /** The store's own decision within the deadline; rejects if there is none. `arrived` gets it later, too. */
-  attempt(call: Call, now: Now, deadline?: Deadline, arrived?: (decision: Decision) => void): Promise<Decision> {
-    return this.#decide(call, now, deadline, undefined, arrived);
+  attempt(call: Call, now: Now, arrived?: (decision: Decision) => void): Promise<Decision> {
+    return this.#decide(call, now, undefined, arrived);
   }
 
   /** The decision instead of the store's. */
@@ -158,41 +151,15 @@ export class ResilientStore implements AsyncStore {
     return this.#fallback.one(call, now, cause);
   }
 
-  /** That of a call which begins now. */
-  deadlineOf(targets: readonly Target[]): NonNullable<Deadline> {
-    return { at: monotonicNow() + this.#timeoutOf(targets) };
-  }
-
-  /** Calls `late` at the deadline, once the client is connected; the result cancels that. */
-  atDeadline(
-    operation: Op,
-    target: Target,
-    late: (error: StoreError) => void,
-    deadline?: NonNullable<Deadline>,
-  ): () => void {
-    const targets = [target];
-    const timeout = this.#timeoutOf(targets);
-    let cancel: (() => void) | undefined;
-    let isOver = false;
-    const begin = (): void => {
-      if (isOver) return;
-      cancel = atLatest(deadline ?? this.deadlineOf(targets), () =>
-        late(this.#noAnswer(timeout, { operation, targets })),
-      );
-    };
-    const connected = this.#connection();
-    if (connected === undefined) begin();
-    else void connected.then(begin, begin);
-    return () => {
-      isOver = true;
-      cancel?.();
-    };
+  /** Calls `late` at the deadline of a call that begins now; the result cancels that. */
+  atDeadline(operation: Op, target: Target, late: (error: StoreError) => void): () => void {
+    const timeout = this.#timeoutOf([target]);
+    return afterWaiting(timeout, () => late(this.#noAnswer(timeout, { operation, targets: [target] })));
   }
 
   #decide(
     call: Call,
     now: Now,
-    deadline: Deadline,
     without: Task<Decision>["without"],
     arrived?: (decision: Decision) => void,
   ): Promise<Decision> {
@@ -206,7 +173,7 @@ export class ResilientStore implements AsyncStore {
       if (arrived !== undefined) sent.then(arrived).catch(() => {});
       return sent;
     };
-    return this.#run({ operation: call.op, targets: [call], deadline, send, without });
+    return this.#run({ operation: call.op, targets: [call], send, without });
   }
 
   /** Runs a task once the client is connected. Rejects with the caller's own InputError, or with what `without` throws. */
@@ -214,8 +181,7 @@ export class ResilientStore implements AsyncStore {
     const connected = this.#connection();
     if (connected === undefined) return this.#send(task);
     return connected.then(
-      // That time does not count.
-      () => this.#send({ ...task, deadline: undefined }),
+      () => this.#send(task),
       (error) => this.#failed(task, nodeOf(this.#store, task.targets), error),
     );
   }
@@ -247,7 +213,7 @@ export class ResilientStore implements AsyncStore {
         return;
       }
       const timeout = this.#timeoutOf(task.targets);
-      const deadline = task.deadline ?? this.deadlineOf(task.targets);
+      const deadline: NonNullable<Deadline> = { at: monotonicNow() + timeout };
       let isOver = false;
       /** Ends the call; `false` if it has ended before. */
       const end = (): boolean => {
@@ -270,12 +236,9 @@ export class ResilientStore implements AsyncStore {
         }
       };
       const late = (): void => fail(deadline.why ?? this.#noAnswer(timeout, task));
-      const sent = sentBy(() => {
-        if (deadline.at <= monotonicNow()) throw this.#noAnswer(timeout, task);
-        return task.send(deadline);
-      });
+      const sent = sentBy(() => task.send(deadline));
       // Not before the call is sent: its caller's deadline is never earlier than the store's.
-      const cancel = atLatest(deadline, late);
+      const cancel = afterWaiting(timeout, late, false, deadline);
       const ended = sent.then(succeed, fail);
       // Calls of other requests may wait for this one: in a Worker it would stop with the request that made it.
       this.#store.during?.(ended);

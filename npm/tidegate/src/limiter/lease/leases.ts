@@ -6,7 +6,7 @@ import type { AllDecision, Decision, State } from "../../limit/decision.ts";
 import { InputError, isInputError } from "../../limit/errors.ts";
 import type { Limit } from "../../limit/limit.ts";
 import type { ResilientStore } from "../resilience.ts";
-import type { Call, Deadline, Key, Now } from "../../stores/contract.ts";
+import type { Call, Key, Now } from "../../stores/contract.ts";
 import { combined } from "../../limit/combined.ts";
 import type { LeaseDecision } from "./lease.ts";
 import { type Lender, RefilledLease } from "./refill.ts";
@@ -68,16 +68,14 @@ export class Leases {
       return decision;
     }
     // A reservation depends on all tokens, so they return to the store first.
-    const deadline = this.#store.deadlineOf([call]);
-    await this.#settle([lease], deadline);
-    return this.#store.decide(call, now, deadline);
+    await this.#settle([lease]);
+    return this.#store.decide(call, now);
   }
 
   /** Leased tokens return to the store first: given back later, they would shorten the block. */
   async #block(lease: RefilledLease | undefined, call: Call, now: Now): Promise<Decision> {
-    const deadline = this.#store.deadlineOf([call]);
-    if (lease !== undefined) await this.#settle([lease], deadline);
-    const decision = await this.#store.decide(call, now, deadline);
+    if (lease !== undefined) await this.#settle([lease]);
+    const decision = await this.#store.decide(call, now);
     // Tokens that were leased meanwhile are lost, for the same reason.
     this.#drop(this.#find(call.limit, call.key));
     return decision;
@@ -101,7 +99,7 @@ export class Leases {
     const mark = lease.mark();
     // Also after the deadline: a state that arrives late still decides on later requests.
     const learn = (seen: Decision): void => lease.learn(seen, 0, mark);
-    return this.#store.attempt({ op: "check", limit, key, count: 0, reserve: false }, now, undefined, learn);
+    return this.#store.attempt({ op: "check", limit, key, count: 0, reserve: false }, now, learn);
   }
 
   /** On leased tokens if those settle all calls; else in one step at the store, after the leases have returned. */
@@ -109,9 +107,8 @@ export class Leases {
     const leases = calls.map(({ limit, key }) => this.#find(limit, key)).filter((lease) => lease !== undefined);
     const decided = this.#onLeases(leases, calls, now);
     if (decided !== undefined) return decided;
-    const deadline = this.#store.deadlineOf(calls);
-    await this.#settle(leases, deadline);
-    return this.#store.decideAll(calls, now, deadline);
+    await this.#settle(leases);
+    return this.#store.decideAll(calls, now);
   }
 
   #onLeases(leases: readonly RefilledLease[], calls: readonly Call[], now: Now): AllDecision | undefined {
@@ -159,30 +156,30 @@ export class Leases {
     await this.#settle([...this.#all]);
   }
 
-  /** Drops leases, and returns their balances once their waiting requests are decided, by the deadline of the call if one waits. */
-  async #settle(leases: readonly RefilledLease[], deadline?: Deadline): Promise<void> {
+  /** Drops leases, and returns their balances once their waiting requests are decided. */
+  async #settle(leases: readonly RefilledLease[]): Promise<void> {
     await Promise.all(
       [...new Set(leases)].map(async (lease) => {
         this.#drop(lease);
         if (lease.refilling !== undefined) {
-          await new Promise<unknown>((resolve) => {
-            const cancel = this.#store.atDeadline("give", lease, resolve, deadline);
+          await new Promise<void>((resolve) => {
+            const cancel = this.#store.atDeadline("give", lease, () => resolve());
             void decided(lease).then(resolve).then(cancel);
           });
         }
-        await this.#giveBack(lease, deadline);
+        await this.#giveBack(lease);
       }),
     );
   }
 
-  async #giveBack(lease: RefilledLease, deadline: Deadline): Promise<void> {
+  async #giveBack(lease: RefilledLease): Promise<void> {
     if (!lease.hasState) return;
     const { limit, key } = lease;
     const count = lease.empty(lease.now(this.#lender.time()));
     if (count <= 0) return;
     // If the store fails, the limit refills in time.
     const give: Call = { op: "give", limit, key, count, reserve: false };
-    await this.#store.attempt(give, this.#lender.time(), deadline).catch(() => {});
+    await this.#store.attempt(give, this.#lender.time()).catch(() => {});
   }
 
   #lease(limit: Limit, key: Key): RefilledLease {

@@ -132,7 +132,7 @@ export class RefilledLease extends Lease {
     this.#since = mark.monotonic;
     // Also after the deadline of those that waited for it: the tokens are taken.
     const learn = (decision: Decision): void => this.learn(decision, decision.ok ? lent : 0, mark);
-    return resilient.attempt({ op, limit, key, count, reserve: false }, time(), undefined, learn);
+    return resilient.attempt({ op, limit, key, count, reserve: false }, time(), learn);
   }
 
   /** Resolves waiting requests in order, as far as the balance and the store's state settle them. */
