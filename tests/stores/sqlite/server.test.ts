@@ -73,7 +73,10 @@ await inRuntime("sqld", async (program) => {
         onTestFinished(() => proxy.stop());
         const { client, close } = await clients[name](`${protocol}://127.0.0.1:${proxy.port}`);
         const store = sqlite(client, { table: "closed" });
-        const limits = defineLimits({ login: { kind: "token bucket", rate: 9, period: HOUR } }, { store, log: false });
+        const limits = defineLimits(
+          { login: { kind: "token bucket", rate: 9, period: HOUR } },
+          { store, timeout: 5000, log: false },
+        );
         await limits.limit("login");
         proxy.lose = 1;
         expect(await limits.check("login")).toMatchObject({ ok: true, remaining: 7 });
