@@ -24,6 +24,28 @@ const SYNC = "resilience-sync.test.ts";
 const LIST = [
   one("limiter/lease/lease.ts", "if (now - this.#lentAt >= this.#settings.expiry)", "if (false)", ...LEASE),
   one("limiter/lease/lease.ts", "Math.abs(quick - this.usedAt) < this.#settings.ahead", "true", "lease/faults.test.ts"),
+  one(
+    "limiter/lease/leases.ts",
+    "undefined, this.#settle([lease]))",
+    "void this.#settle([lease]))",
+    "lease/faults.test.ts",
+  ),
+  one(
+    "limiter/lease/leases.ts",
+    "undefined, lease && this.#settle([lease])",
+    "void (lease && this.#settle([lease]))",
+    "lease/faults.test.ts",
+  ),
+  one(
+    "limiter/lease/leases.ts",
+    "undefined, this.#settle(leases)",
+    "void this.#settle(leases)",
+    "lease/faults.test.ts",
+  ),
+  one("limiter/resilience.ts", "task.after?.then(send) ?? sentBy(send)", "sentBy(send)", "lease/faults.test.ts"),
+  one("limiter/resilience.ts", "if (deadline.at <= monotonicNow()) throw", "if (false) throw", "lease/faults.test.ts"),
+  one("limiter/resilience.ts", "this.#untilConnected() + timeout", "timeout", "lease/faults.test.ts"),
+  one("limiter/resilience.ts", "after === undefined ? recalled", "true ? recalled", "lease/faults.test.ts"),
   one("limiter/lease/lease.ts", "now - this.#learnedAt >= this.#settings.ahead", "false", ...LEASE),
   one("limiter/lease/lease.ts", "this.#balance += lent;", "this.#balance = lent;", ...LEASE),
   one("limiter/lease/lease.ts", "mark.returns === this.#returns ? now", "true ? now", ...LEASE),

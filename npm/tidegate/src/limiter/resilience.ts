@@ -49,6 +49,8 @@ interface Task<T> {
   readonly operation: string;
   readonly targets: readonly Target[];
   send(deadline: Deadline): Promise<T>;
+  /** It is sent when this has ended, for which its deadline does not wait. */
+  readonly after?: Promise<unknown> | undefined;
   /** The result if the store fails; without it the cause is thrown. */
   readonly without?: ((cause: unknown) => T) | undefined;
 }
@@ -112,14 +114,17 @@ export class ResilientStore implements AsyncStore {
     this.#outages = new Outages(store.name, settings.log);
   }
 
-  decide(call: Call, now: Now): Promise<Decision> {
-    return this.#decide(call, now, (cause) => this.without(call, now, cause));
+  /** Once `after` has ended, within one deadline with it. */
+  decide(call: Call, now: Now, _deadline?: Deadline, after?: Promise<unknown>): Promise<Decision> {
+    return this.#decide(call, now, (cause) => this.without(call, now, cause), undefined, after);
   }
 
-  decideAll(calls: readonly Call[], now: Now): Promise<AllDecision> {
+  /** Once `after` has ended, within one deadline with it. */
+  decideAll(calls: readonly Call[], now: Now, _deadline?: Deadline, after?: Promise<unknown>): Promise<AllDecision> {
     return this.#run({
       operation: "limitAll",
       targets: calls,
+      after,
       send: (deadline) => this.#store.decideAll(calls, now, deadline),
       without: (cause) => this.#fallback.several(calls, now, cause),
     });
@@ -151,10 +156,11 @@ export class ResilientStore implements AsyncStore {
     return this.#fallback.one(call, now, cause);
   }
 
-  /** Calls `late` at the deadline of a call that begins now; the result cancels that. */
+  /** Calls `late` at the latest deadline of a call that begins now; the result cancels that. */
   atDeadline(operation: Op, target: Target, late: (error: StoreError) => void): () => void {
     const timeout = this.#timeoutOf([target]);
-    return afterWaiting(timeout, () => late(this.#noAnswer(timeout, { operation, targets: [target] })));
+    const atDeadline = (): void => late(this.#noAnswer(timeout, { operation, targets: [target] }));
+    return afterWaiting(this.#untilConnected() + timeout, atDeadline);
   }
 
   #decide(
@@ -162,8 +168,10 @@ export class ResilientStore implements AsyncStore {
     now: Now,
     without: Task<Decision>["without"],
     arrived?: (decision: Decision) => void,
+    after?: Promise<unknown>,
   ): Promise<Decision> {
-    const decision = recalled(this.#store, call, now);
+    // What `after` does may return tokens.
+    const decision = after === undefined ? recalled(this.#store, call, now) : undefined;
     if (decision !== undefined) {
       arrived?.(decision);
       return Promise.resolve(decision);
@@ -173,7 +181,7 @@ export class ResilientStore implements AsyncStore {
       if (arrived !== undefined) sent.then(arrived).catch(() => {});
       return sent;
     };
-    return this.#run({ operation: call.op, targets: [call], send, without });
+    return this.#run({ operation: call.op, targets: [call], after, send, without });
   }
 
   /** Runs a task once the client is connected. Rejects with the caller's own InputError, or with what `without` throws. */
@@ -186,16 +194,20 @@ export class ResilientStore implements AsyncStore {
     );
   }
 
+  /** ms that a call waits for the client to connect, at most. */
+  #untilConnected(): number {
+    if (this.#store.connecting === undefined) return 0;
+    this.#connectBy ??= monotonicNow() + LONGEST_CONNECT;
+    return Math.max(this.#connectBy - monotonicNow(), 0);
+  }
+
   /** Ends when the client has connected, or has had its time for that; absent if no call waits for it. */
   #connection(): Promise<unknown> | undefined {
-    const { connecting } = this.#store;
-    if (connecting === undefined) return undefined;
-    this.#connectBy ??= monotonicNow() + LONGEST_CONNECT;
-    const wait = this.#connectBy - monotonicNow();
-    if (wait <= 0) return undefined;
+    const wait = this.#untilConnected();
+    if (wait === 0) return undefined;
     return new Promise((resolve, reject) => {
       const cancel = afterWaiting(wait, () => resolve(undefined));
-      void connecting.then(resolve, reject).then(cancel);
+      void this.#store.connecting?.then(resolve, reject).then(cancel);
     });
   }
 
@@ -236,7 +248,11 @@ export class ResilientStore implements AsyncStore {
         }
       };
       const late = (): void => fail(deadline.why ?? this.#noAnswer(timeout, task));
-      const sent = sentBy(() => task.send(deadline));
+      const send = (): Promise<T> => {
+        if (deadline.at <= monotonicNow()) throw this.#noAnswer(timeout, task);
+        return task.send(deadline);
+      };
+      const sent = task.after?.then(send) ?? sentBy(send);
       // Not before the call is sent: its caller's deadline is never earlier than the store's.
       const cancel = afterWaiting(timeout, late, false, deadline);
       const ended = sent.then(succeed, fail);

@@ -1,7 +1,7 @@
 /** Leases while stores fail, nodes die, clocks differ, and other operations interleave: no token is granted twice, and no request starves. */
 import { expect, test, vi } from "vitest";
-import { type Decision, defineLimits, HOUR, memory } from "../../src/index.ts";
-import type { Call } from "../../src/stores/contract.ts";
+import { type Decision, defineLimits, HOUR, type Limiter, memory } from "../../src/index.ts";
+import type { AsyncStore, Call } from "../../src/stores/contract.ts";
 import { transactional } from "../../src/stores/index.ts";
 import { still, World } from "./world.ts";
 
@@ -109,6 +109,86 @@ test("a refill that arrives after the deadline is spent by later requests", asyn
   // The six tokens of the three requests are leased by now, and need no round trip.
   slow = true;
   for (let i = 0; i < 6; i++) expect(await limits.limit("hot")).toMatchObject({ ok: true });
+});
+
+test.each([
+  ["limitAll", (limits) => limits.limitAll([{ name: "hot" }, { name: "other" }])],
+  ["a reservation", (limits) => limits.limit("hot", { reserve: true })],
+  ["block", (limits) => limits.block("hot", { for: "1m" })],
+] as const satisfies readonly (readonly [string, (limits: Limiter<"hot" | "other", AsyncStore>) => unknown])[])(
+  "%s ends at its deadline, though it waits for a refill and the return of leased tokens",
+  async (_, call) => {
+    vi.useFakeTimers({ now: 1_000_000 });
+    const plain = defineLimits({ hot: still(100) });
+    let answers = true;
+    const sent: string[] = [];
+    const store = {
+      ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+      lease: true,
+      decide: ({ op, count }: Call) => {
+        sent.push(op);
+        return answers ? Promise.resolve(plain.limit("hot", { count })) : new Promise<never>(() => {});
+      },
+      decideAll: () => new Promise<never>(() => void sent.push("all")),
+    };
+    const configs = { hot: still(100), other: still(100) };
+    const limits = defineLimits(configs, { store: store as never as AsyncStore, timeout: 200, log: false });
+    for (let i = 0; i < 10; i++) {
+      expect(await limits.limit("hot")).toMatchObject({ ok: true });
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    answers = false;
+    void limits.limit("hot", { count: 50 });
+    await vi.advanceTimersByTimeAsync(100);
+    sent.length = 0;
+    const began = performance.now();
+    const ended = Promise.resolve(call(limits)).then((decision) => [
+      (decision as Decision).ok,
+      performance.now() - began,
+    ]);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await ended).toEqual([false, 200]);
+    // After the refill, at 100 ms, the leased tokens return for the rest of the time; the call itself was not sent.
+    expect(sent).toEqual(["give"]);
+  },
+);
+
+test("a denial that the store remembers does not decide on a reservation for which leased tokens return", async () => {
+  const plain = defineLimits({ hot: still(100) });
+  let remembered: Decision | undefined = plain.check("hot", { count: 101 });
+  const store = {
+    ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+    lease: true,
+    recall: ({ reserve }: Call) => (reserve ? remembered : undefined),
+    decide: ({ op, count, reserve }: Call) => {
+      if (op !== "give") return Promise.resolve(plain.limit("hot", { count, reserve }));
+      remembered = undefined;
+      return Promise.resolve(plain.give("hot", { count }));
+    },
+  };
+  const limits = defineLimits({ hot: still(100) }, { store: store as never as AsyncStore });
+  for (let i = 0; i < 10; i++) await limits.limit("hot");
+  expect(await limits.limit("hot", { count: 50, reserve: true })).toMatchObject({ ok: true });
+  expect(remembered).toBe(undefined);
+});
+
+test("the time in which the client connects does not count for calls on a leased key", async () => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  const plain = defineLimits({ hot: still(100) });
+  const store = {
+    ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+    lease: true,
+    connecting: new Promise((resolve) => setTimeout(resolve, 500)),
+    decide: ({ count, reserve }: Call) => Promise.resolve(plain.limit("hot", { count, reserve })),
+  };
+  const limits = defineLimits({ hot: still(100) }, { store: store as never as AsyncStore, timeout: 200, log: false });
+  const calls = [limits.limit("hot"), limits.limit("hot", { reserve: true }), limits.limit("hot")];
+  await vi.advanceTimersByTimeAsync(600);
+  expect((await Promise.all(calls)).map(({ ok, degraded }) => [ok, degraded])).toEqual([
+    [true, undefined],
+    [true, undefined],
+    [true, undefined],
+  ]);
 });
 
 test("a check that arrives after its deadline decides on later requests", async () => {

@@ -68,14 +68,12 @@ export class Leases {
       return decision;
     }
     // A reservation depends on all tokens, so they return to the store first.
-    await this.#settle([lease]);
-    return this.#store.decide(call, now);
+    return this.#store.decide(call, now, undefined, this.#settle([lease]));
   }
 
   /** Leased tokens return to the store first: given back later, they would shorten the block. */
   async #block(lease: RefilledLease | undefined, call: Call, now: Now): Promise<Decision> {
-    if (lease !== undefined) await this.#settle([lease]);
-    const decision = await this.#store.decide(call, now);
+    const decision = await this.#store.decide(call, now, undefined, lease && this.#settle([lease]));
     // Tokens that were leased meanwhile are lost, for the same reason.
     this.#drop(this.#find(call.limit, call.key));
     return decision;
@@ -107,8 +105,7 @@ export class Leases {
     const leases = calls.map(({ limit, key }) => this.#find(limit, key)).filter((lease) => lease !== undefined);
     const decided = this.#onLeases(leases, calls, now);
     if (decided !== undefined) return decided;
-    await this.#settle(leases);
-    return this.#store.decideAll(calls, now);
+    return this.#store.decideAll(calls, now, undefined, this.#settle(leases));
   }
 
   #onLeases(leases: readonly RefilledLease[], calls: readonly Call[], now: Now): AllDecision | undefined {
@@ -167,7 +164,8 @@ export class Leases {
             void decided(lease).then(resolve).then(cancel);
           });
         }
-        await this.#giveBack(lease);
+        // If the store fails, the limit refills in time.
+        await this.#giveBack(lease).catch(() => {});
       }),
     );
   }
@@ -177,9 +175,7 @@ export class Leases {
     const { limit, key } = lease;
     const count = lease.empty(lease.now(this.#lender.time()));
     if (count <= 0) return;
-    // If the store fails, the limit refills in time.
-    const give: Call = { op: "give", limit, key, count, reserve: false };
-    await this.#store.attempt(give, this.#lender.time()).catch(() => {});
+    await this.#store.attempt({ op: "give", limit, key, count, reserve: false }, this.#lender.time());
   }
 
   #lease(limit: Limit, key: Key): RefilledLease {
