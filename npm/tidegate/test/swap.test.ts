@@ -284,6 +284,22 @@ test("an error after which nothing was done is repeated; any other is every call
   expect(await store.getValue(limit, "k", NOW)).toEqual({ value: 9, ts: NOW });
 });
 
+test.each([
+  ["whose connection was reset is sent again, once", Object.assign(new Error("read"), { code: "ECONNRESET" }), 2],
+  ["whose error wraps that one, too", new Error("query failed", { cause: { code: "EPIPE" } }), 2],
+  ["after which the database can be asked again, too", new Error("500"), 2],
+  ["that fails otherwise is not sent again", new Error("denied"), 1],
+])("a read %s", async (_, error, times) => {
+  let reads = 0;
+  const { store, database } = table({ readsAgain: (failed) => failed === error && error.message === "500" });
+  database.read = () => {
+    reads++;
+    return Promise.reject(error);
+  };
+  await expect(store.decide(call(), NOW)).rejects.toMatchObject({ cause: error });
+  expect(reads).toBe(times);
+});
+
 test("a row that is no state fails the calls on it, and a reset in the same step is done", async () => {
   const { store, rows } = table();
   rows.set("one:k", "garbage");

@@ -46,8 +46,6 @@ const METHODS = ["getItem", "putItem", "deleteItem", "transactGetItems", "transa
 const NO_IDENTITY = "/";
 /** Ms. */
 const CONNECT_TIMEOUT = 10_000;
-/** The connection was closed while it was idle, as that of a function that was frozen. */
-const RESET = /^(ECONNRESET|EPIPE)$/;
 /** Nothing was written, and another attempt may succeed. */
 const BUSY =
   /^(None|ConditionalCheckFailed|ReplicatedWriteConflict|TransactionConflict|ProvisionedThroughputExceeded|Throttling|RequestLimitExceeded)/;
@@ -105,13 +103,6 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       cancel();
     }
   };
-  /** The same for a read, which is sent again if its connection was reset, or DynamoDB failed: it changes nothing. */
-  const sendRead: typeof send = (until, request) =>
-    send(until, request).catch((error: unknown) => {
-      const { code, $metadata } = Object(error);
-      if (!RESET.test(code) && !($metadata?.httpStatusCode >= 500)) throw error;
-      return send(until, request);
-    });
   /** What is written to one item, or only compared. */
   function itemOf({ id, seen, write }: Change<Version>): TransactWriteItem {
     const where = { TableName, ...(seen && unchanged(seen.version)) };
@@ -128,10 +119,10 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       const [id] = ids;
       if (ids.length === 1) {
         const input = { TableName, Key: keyOf(id as string), ConsistentRead: true };
-        return [entryOf((await sendRead(until, (at) => database.getItem(input, at))).Item)];
+        return [entryOf((await send(until, (at) => database.getItem(input, at))).Item)];
       }
       const TransactItems = ids.map((id) => ({ Get: { TableName, Key: keyOf(id) } }));
-      const { Responses } = await sendRead(until, (at) => database.transactGetItems({ TransactItems }, at));
+      const { Responses } = await send(until, (at) => database.transactGetItems({ TransactItems }, at));
       return ids.map((_, i) => entryOf(Responses?.[i]?.Item));
     },
     decode(value) {
@@ -148,6 +139,7 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
       });
       return true;
     },
+    readsAgain: (error) => Object(error).$metadata?.httpStatusCode >= 500,
     busy(error) {
       const { name, CancellationReasons } = Object(error) as TransactionCanceledException;
       const causes =

@@ -36,8 +36,6 @@ const BUSY: readonly unknown[] = [1205, 1213, 1020, 3101, 1969];
 const NO_CONNECTION: readonly unknown[] = [1040, 1203, 1226];
 /** The server has closed the connection, perhaps as it was idle (`wait_timeout`); a pool may pass it on before it notices. */
 const CLOSED: readonly unknown[] = [
-  "ECONNRESET",
-  "EPIPE",
   "PROTOCOL_CONNECTION_LOST",
   "ER_SOCKET_UNEXPECTED_CLOSE",
   "ER_CLIENT_INTERACTION_TIMEOUT",
@@ -112,12 +110,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       // Without its own name the column would have that of the expression, with the key: mysql2 compiles a parser for each
       // other list of columns.
       const states = ids.map((id, i) => `(SELECT state FROM ${table} WHERE id = ${literalOf(id)}) AS s${i}`);
-      const select = () => query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, []);
-      // A read takes nothing, so that it may be sent again.
-      const rows = await select().catch((error: unknown) => {
-        if (!CLOSED.includes(Object(error).code)) throw error;
-        return select();
-      });
+      const rows = await query(`SELECT @@autocommit, ${CLOCK}, ${states.join()}`, []);
       const row: unknown = Object(rows)[0];
       if (!Array.isArray(row)) throw notRowsAndFields();
       const [autocommit, clock, ...found] = row as unknown[];
@@ -158,6 +151,7 @@ export function mysql(client: MysqlLike, options: MysqlOptions = {}): AsyncStore
       if (NO_CONNECTION.includes(errnoOf(error))) return "database";
       return error instanceof KeyError || BUSY.includes(errnoOf(error)) ? "entries" : undefined;
     },
+    readsAgain: (error) => CLOSED.includes(Object(error).code),
     unanswered: { write: new KeyError(LOCKED, false) },
     // A write is refused half a round trip early: its clock counts as read when the reply arrived.
     trips: 2.5,

@@ -108,6 +108,7 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
       /database (table )?is (locked|busy)|SQLITE_BUSY|TRANSACTION_ACTIVE/i.test(messageOf(error))
         ? "database"
         : undefined,
+    readsAgain: (error) => wrappedIn(error).some(({ code }) => CLOSED.includes(code)),
   }));
   // On D1 the requests of an isolate share steps.
   return Object.assign(store, { during });
@@ -126,18 +127,8 @@ interface Connection {
   run(sql: string, values: string[]): unknown;
 }
 
-/** The server has closed the connection, perhaps as it was idle. The last two are those of `fetch` and of libSQL's WebSocket. */
-const CLOSED: readonly unknown[] = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "HRANA_WEBSOCKET_ERROR"];
-
-/** Sends a query, and sends it again if its connection was closed: it takes nothing. */
-async function sentAgain<T>(send: () => Promise<T>): Promise<T> {
-  try {
-    return await send();
-  } catch (error) {
-    if (!wrappedIn(error).some(({ code }) => CLOSED.includes(code))) throw error;
-    return send();
-  }
-}
+/** What `fetch` and libSQL's WebSocket report if the server has closed the connection, perhaps as it was idle. */
+const CLOSED: readonly unknown[] = ["UND_ERR_SOCKET", "HRANA_WEBSOCKET_ERROR"];
 
 const NO_BINDING = "undefined; if it is a binding to D1, add it to `d1_databases` in wrangler.jsonc";
 
@@ -156,14 +147,14 @@ function connectionTo(client: SqliteLike): Connection {
   if (typeof execute === "function") {
     const libSql = client as LibSqlClient;
     return {
-      all: async (sql, args) => (await sentAgain(() => libSql.execute({ sql, args }))).rows,
+      all: async (sql, args) => (await libSql.execute({ sql, args })).rows,
       run: async (sql, args) => (await libSql.execute({ sql, args })).rowsAffected,
     };
   }
   if (typeof all === "function" && typeof iterate === "function") {
     const turso = client as TursoConnection;
     return {
-      all: (sql, values) => sentAgain(() => turso.all(sql, ...values)),
+      all: (sql, values) => turso.all(sql, ...values),
       run: async (sql, values) => (await turso.run(sql, ...values)).changes,
     };
   }

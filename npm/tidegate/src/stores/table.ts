@@ -28,7 +28,7 @@ export interface Row {
 }
 
 /** The statements of a store on its table. */
-export interface Statements extends Pick<Swappable<unknown>, "unanswered" | "trips"> {
+export interface Statements extends Pick<Swappable<unknown>, "readsAgain" | "unanswered" | "trips"> {
   create(): Promise<unknown>;
   /** The states under these identities, in their order; `null` if there is none. */
   read(ids: readonly string[]): Promise<readonly unknown[]>;
@@ -132,6 +132,7 @@ export function tableStore(
       });
     },
     busy: statements.busy,
+    readsAgain: (error) => statements.readsAgain?.(error) === true,
     trips: statements.trips,
     unanswered: statements.unanswered,
   });

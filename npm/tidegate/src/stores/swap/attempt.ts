@@ -1,7 +1,7 @@
 /** One attempt of a step: reads what its calls need, decides on them, and writes that if nothing has changed meanwhile. */
 import { messageOf, readable } from "../../limit/errors.ts";
 import { overdueTimers } from "../../limit/monotonic.ts";
-import { KeyError } from "../failure.ts";
+import { KeyError, wrappedIn } from "../failure.ts";
 import { SLACK, Steps, type Transaction } from "../steps.ts";
 import type { Entry, Swappable, Write } from "./database.ts";
 import type { RoundTripsByKind } from "./round-trips.ts";
@@ -18,6 +18,9 @@ export type Outcome = { readonly ends: readonly End[] } | { readonly refused: un
 
 const LATE = "a deadline passed before the write, which was not sent";
 const REFUSED = "the write was refused: others were faster, its deadline passed, or the server has no room";
+
+/** The server closed the connection, perhaps as it was idle; a pool may pass it on before it notices. */
+const CLOSED: readonly unknown[] = ["ECONNRESET", "EPIPE"];
 
 /** Rejects if a write failed, which may have been carried out. */
 export async function attempt<Version>(
@@ -47,8 +50,14 @@ export async function attempt<Version>(
     reads += sharding === undefined ? 1 : ids.length;
     explain(database.unanswered?.read);
     const sent = performance.now();
+    const read = async (): Promise<readonly Entry<Version>[]> => database.read(ids, until.at);
     try {
-      const entries = await database.read(ids, until.at);
+      const entries = await read().catch((error: unknown) => {
+        const isClosed = wrappedIn(error).some(({ code }) => CLOSED.includes(code));
+        if (!isClosed && database.readsAgain?.(error) !== true) throw error;
+        // It has changed nothing.
+        return read();
+      });
       trips.read.add(sent);
       for (const [i, id] of ids.entries()) seen.set(id, entries[i] as Entry<Version>);
     } catch (error) {

@@ -54,6 +54,8 @@ export interface Swappable<Version> {
    * whole database. `undefined`: the error means anything else.
    */
   busy?(error: unknown): Busy | undefined;
+  /** Whether a read that failed with this is sent again, once. One whose connection was reset (`ECONNRESET`, `EPIPE`) is. */
+  readsAgain?(error: unknown): boolean;
   /** Why a read or a write may have no reply while the server works, such as a lock that a write waits for. */
   readonly unanswered?: { readonly read?: Error | undefined; readonly write: Error } | undefined;
   /** Round trips of a step, for which the time of its calls must suffice; default 2.1: a read, a write and a little more. */
