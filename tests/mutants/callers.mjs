@@ -43,6 +43,7 @@ const served = (file, test) => (find, replace) => ({
 const still = served("clients", "stores.test.ts::a server that stands still does not keep the service from its end");
 const half = served("clients", "stores.test.ts::a connection that no longer carries anything is replaced");
 const former = served("clients", "stores.test.ts::after a failover behind one address");
+const administered = served("routes", "stores.test.ts::an administrator's changes are errors while the server fails");
 const waiting = served("server", "lifecycle.test.ts::answers the requests of connections that it has not accepted yet");
 const tightest = served("grpc", "grpc.test.ts::the status of a descriptor is that of its tightest limit");
 const longer = served("grpc", "grpc.test.ts::of two limits that both deny, or leave as much");
@@ -338,6 +339,7 @@ export const CALLERS = [
   // The service.
   waiting("        await held;\n", ""),
   waiting("held === undefined ?", "held === undefined || true ?"),
+  administered('  config: { ...config, onStoreError: "deny" },\n', "  config,\n"),
   half("      socketTimeout: Math.max(SILENT, timeout),\n", ""),
   former('message.includes("READONLY")', "message.length === 0"),
   still("async () => client.disconnect()", "async () => void (await client.quit())"),

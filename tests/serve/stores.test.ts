@@ -229,6 +229,8 @@ describe("redis", () => {
         expect([operation, status]).toEqual([operation, 503]);
         expect(body.detail).toMatch(/^The store failed: redis: /);
       }
+      // Nor do they change the limit in memory by which a fraction decides.
+      expect((await service.post("/v1/decide", BODY)).body.ok).toBe(otherwise !== "deny");
     }
   });
 

@@ -49,6 +49,12 @@ function changed(decision: Decision): Answer {
   return one(decision);
 }
 
+/** The limit if it is changed: by a fraction of `onStoreError`, the change would apply to the limit in memory. */
+const inStore = ({ config, ...target }: KnownLimit): KnownLimit => ({
+  ...target,
+  config: { ...config, onStoreError: "deny" },
+});
+
 function all(decided: AllDecision): Answer {
   const headers = decided.decisions.length === 0 ? {} : rateLimitHeaders(decided);
   return { body: { ...asJson(decided), decisions: decided.decisions.map(asJson), headers }, headers };
@@ -144,7 +150,7 @@ function correcting(id: "give" | "charge", summary: string): Route {
     answers: [schemas.OneDecision],
     example: COUNTED,
     async run({ count = 1, ...target }, file) {
-      const { name, ...call } = file.targetOf(target);
+      const { name, ...call } = inStore(file.targetOf(target));
       return changed(await file.limiter[id](name, { ...call, count }));
     },
   });
@@ -157,7 +163,7 @@ const block = routeOf({
   answers: [schemas.OneDecision],
   example: { ...CLIENT, for: "15m" },
   async run({ for: length, ...target }, file) {
-    const { name, ...call } = file.targetOf(target);
+    const { name, ...call } = inStore(file.targetOf(target));
     return changed(await file.limiter.block(name, { ...call, for: length as BlockOptions["for"] }));
   },
 });
