@@ -31,6 +31,8 @@ struct File {
     /// Whether the row of the last line continues on the next.
     continues: bool,
     number: u64,
+    /// The line on which the row began.
+    row: u64,
     fields: Fields,
     record: Record,
 }
@@ -73,7 +75,8 @@ impl Reader {
             let why = match read.first_bad.first() {
                 None => "no lines".to_owned(),
                 Some(BadLine { file, line, why, text }) => {
-                    format!("none of {} lines could be used. The first: {file}:{line}: {why}: {text}", read.lines)
+                    let text = if text.is_empty() { String::new() } else { format!(": {text}") };
+                    format!("none of {} lines could be used. The first: {file}:{line}: {why}{text}", read.lines)
                 }
             };
             return Err(Error(format!("there is nothing to replay: {why}")));
@@ -87,7 +90,11 @@ impl Reader {
         file.lines.end();
         self.split_lines(&mut file)?;
         if file.continues {
-            self.bad(&file.name, file.number, b"", "a quote is never closed".to_owned());
+            // The row has all lines of the file from there on.
+            let more = file.number - file.row;
+            self.read.lines += more;
+            self.read.bad += more;
+            self.bad(&file.name, file.row, b"", "a quote is never closed".to_owned());
         }
         Ok(())
     }
@@ -122,7 +129,7 @@ impl Reader {
         if file.splitter.is_none() {
             self.detect(file)?;
         }
-        let File { name, lines, splitter: Some(splitter), names, continues, number, fields, record } = file else {
+        let File { name, lines, splitter: Some(splitter), names, continues, number, row, fields, record } = file else {
             return Ok(());
         };
         while let Some(line) = lines.next() {
@@ -131,7 +138,10 @@ impl Reader {
             if is_empty || std::mem::take(names) {
                 continue;
             }
-            self.read.lines += u64::from(!*continues);
+            if !*continues {
+                self.read.lines += 1;
+                *row = *number;
+            }
             let text = line.as_ref().copied().unwrap_or_default();
             let split = match line {
                 Ok(text) => self.split(splitter, text, fields),

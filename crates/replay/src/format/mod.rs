@@ -90,7 +90,10 @@ impl Splitter {
         let mut first = None;
         for line in lines.skip(usize::from(self.has_names())) {
             fields.clear(wanted.slots.len());
-            let read = self.split(line, &mut fields).and_then(|_| wanted.record(&fields, &mut record));
+            let read = match self.split(line, &mut fields) {
+                Ok(Row::Continues) => continue,
+                read => read.and_then(|_| wanted.record(&fields, &mut record)),
+            };
             match read {
                 Ok(()) => return Ok(()),
                 Err(why) => first = first.or(Some(why)),
