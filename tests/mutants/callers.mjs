@@ -205,6 +205,7 @@ export const CALLERS = [
   one("client/queue.ts", "(this.#reserve as Reserve).isShort", "true", FAILING),
   one("client/waiting.ts", "      while (newest?.count === 0) newest = newest.previous;\n", "", FAILING),
   one("client/slots.ts", '|| policy.kind === "fixed window"', "", STANDSTILL),
+  one("client/reserve.ts", "Math.min(once + count, MAX_COUNT)", "MAX_COUNT", client("set-clock")),
   one("client/reserve.ts", "if (state !== null) state = {", "if (false) state = {", STANDSTILL),
   one("client/reserve.ts", "    slots.cut(slots.spare + count, sent - (this.#offset ?? 0));\n", "", STANDSTILL),
   one("client/reserve.ts", "if (whole || isSplit) ", "", client("shared-limit")),

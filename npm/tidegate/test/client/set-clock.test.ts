@@ -43,6 +43,18 @@ describe("where the host's time is set", () => {
     for (const [i, at] of ran.entries()) expect(at).toBeGreaterThanOrEqual((i - 1) * 100 - 100);
   });
 
+  test("ahead, a burst of one call more than the capacity runs first, and the others keep their spacing", async () => {
+    const start = performance.now(); // which is not set
+    const ran: number[] = [];
+    const throttled = throttle(() => ran.push(performance.now() - start), { ...spaced, capacity: 4 });
+    const calls = Array.from({ length: 14 }, () => throttled());
+    await pass(250);
+    vi.setSystemTime(Date.now() + 1800 * SECOND);
+    await pass(SECOND);
+    await Promise.all(calls);
+    expect(ran).toEqual([0, 0, 0, 0, 100, 200, 300, 300, 300, 300, 300, 400, 500, 600]);
+  });
+
   test("calls keep their spacing where each test of a caller has fake timers of its own", async () => {
     const throttled = throttle(() => {}, spaced);
     await throttled();
