@@ -22,8 +22,8 @@ const MOST_LIMITS = 100;
 
 /**
  * Delays requests that the server would deny, according to the limits that it reports. After a denial, no more requests may be in
- * flight than at that time, since most of the waiting ones would be denied again. Each round of grants allows one more, until the
- * queue is idle.
+ * flight than at that time, since most of the waiting ones would be denied again. Each round of grants allows one more, or each
+ * second one if retries are denied, until the queue is idle.
  */
 export class ServerPace implements Pace, Places {
   readonly #slowBelow: number;
@@ -35,6 +35,9 @@ export class ServerPace implements Pace, Places {
   /** Requests in flight, and the most of them. */
   #inFlight = 0;
   #places = Infinity;
+  /** Grants since the last place was added or taken, and how many rounds of them add one. */
+  #grants = 0;
+  #rounds = 1;
   #sent = 0;
   #learned = 0;
 
@@ -85,20 +88,25 @@ export class ServerPace implements Pace, Places {
     return ++this.#sent;
   }
 
-  /** The server denied a request in flight: delays all until then, epoch ms. */
-  denied(until: number): void {
+  /** The server denied a request in flight: delays all until then, epoch ms. A retry that is denied has used up one of a few. */
+  denied(until: number, isRetry: boolean): void {
     this.#until = Math.max(this.#until, until);
+    if (isRetry) this.#rounds = 2;
     this.#places = Math.min(this.#places, this.#inFlight);
+    this.#grants = 0;
   }
 
   /** The server granted a request. */
   granted(): void {
-    this.#places += 1 / this.#places;
+    if (++this.#grants < Math.max(this.#places * this.#rounds - 1, this.#rounds)) return;
+    this.#places++;
+    this.#grants = 0;
   }
 
   /** No request waits or is in flight, so later requests do not belong to a burst that was denied. */
   idle(): void {
     this.#places = Infinity;
+    this.#rounds = 1;
   }
 
   /** Applies the response to the request of this number, unless a later request's was applied. */
