@@ -18,11 +18,15 @@ export class PolicyError extends InputError {
     super("document", "a policy document without mistakes", document);
     this.problems = problems;
     const [first] = problems;
-    const count = problems.length === 1 ? "a mistake" : `${problems.length} mistakes`;
+    const count = problems.length === 1 ? "a mistake" : numberOf(problems);
     const lines = problems.map(({ message }) => `\n  ${message}`);
     this.message = first === undefined ? this.message : `the policy document has ${count}:${lines.join("")}`;
   }
 }
+
+/** How many mistakes are listed; the last of more than 1000 has their number. */
+export const numberOf = ({ length }: readonly PolicyProblem[]): string =>
+  `${length > 1000 ? "more than 1000" : length} mistakes`;
 
 let loaded = false;
 

@@ -38,6 +38,16 @@ describe("tidegate check", () => {
     ]);
   });
 
+  test("lists the first 1000 mistakes of more, and the last line does not state another number of them", async () => {
+    const rules = Array.from({ length: 100 }, () =>
+      Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`x${i}`, i])),
+    );
+    const { out } = await tidegate(["check", "a"], { a: JSON.stringify({ rules }) });
+    const lines = out.split("\n");
+    expect([lines.length, lines.at(-1)]).toEqual([1002, "a: more than 1000 mistakes"]);
+    expect(lines.at(-2)).toMatch(/the first 1000 are listed; got 2\d00$/);
+  });
+
   test.each(INVALID)("$about: the messages are the shared ones", async ({ document, text, sentences }) => {
     const { code, out } = await tidegate(["check", "a"], { a: text ?? JSON.stringify(document) });
     expect(code).toBe(1);

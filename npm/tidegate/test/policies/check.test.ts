@@ -224,6 +224,7 @@ describe("large documents", () => {
       /^`document` must be free of mistakes, of which the first 1000 are listed; got 100\d00$/,
     );
     expect(checkPolicies(JSON.stringify({ rules }))).toEqual(problems);
+    expect(() => definePolicies({ rules } as never)).toThrow(/^the policy document has more than 1000 mistakes:\n/);
   });
 
   test("repeat at most 65 characters of a rule's name in each problem", () => {

@@ -1,5 +1,5 @@
 import { SECOND } from "../../limit/duration.ts";
-import { examine } from "../../policies/check.ts";
+import { examine, numberOf } from "../../policies/check.ts";
 import type { CheckedRule, PolicyProblem } from "../../policies/document.ts";
 import { type Command, EXIT, flag, optionsOf, read } from "../command.ts";
 import { jsonOf, printable } from "../output.ts";
@@ -57,6 +57,6 @@ function shortPeriods({ name, limit, tiers }: CheckedRule): string[] {
 function print({ file, rules, problems }: Finding, out: (line: string) => void): void {
   for (const { message } of problems) out(printable(`${file}: ${message}`));
   const limits = rules.length === 1 ? "1 limit" : `${rules.length} limits`;
-  const mistakes = problems.length === 1 ? "1 mistake" : `${problems.length} mistakes`;
+  const mistakes = problems.length === 1 ? "1 mistake" : numberOf(problems);
   out(`${file}: ${problems.length === 0 ? `no mistakes, ${limits}` : mistakes}`);
 }
