@@ -209,6 +209,10 @@ fn requests_that_lack_a_part_of_a_rules_key_share_one_key_and_are_not_bad_lines(
     // A request always has an address.
     let outcome = run(log.replace("\"ip\"", "\"a\""), rules(json!(["header:x-api-key"]))).unwrap_err();
     assert!(outcome.to_string().contains("no field `ip`"), "{outcome}");
+    // CSV has the part in a column, or cannot be replayed.
+    let csv = "time,ip,plan\n1700000000,::1,pro\n";
+    let outcome = run(csv, rules(json!(["header:x-api-key"]))).unwrap_err();
+    assert!(outcome.to_string().contains("csv: no column `x-api-key`"), "{outcome}");
     // In place of the rules' keys, a field must exist.
     let mut options = rules(json!(["header:x-api-key"]));
     options["key"] = json!(["x-api-key"]);
