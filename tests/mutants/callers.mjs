@@ -142,6 +142,10 @@ export const CALLERS = [
   one("client/fetch.ts", "Math.min(MAX_JITTER_MS, Math.max(0, longest - wait))", "MAX_JITTER_MS", EXTREMES),
   one("client/fetch.ts", 'check("idempotent", idempotent(url, init), FLAG)', "idempotent(url, init)", EXTREMES),
   one("client/fetch.ts", 'if (signal !== undefined) check("signal", signal, SIGNAL);', "", EXTREMES),
+  {
+    ...one("cli/commands/operate.ts", "&& HASHED.test(given)", "&& false"),
+    tests: ["tests/serve/keys.test.ts::file: the commands operate"],
+  },
   one("policies/check.ts", "length > 1000 ?", "length > 1001 ?", cli("check"), "policies/check.test.ts"),
   one("client/server-pace.ts", "Math.min(left, MAX_COUNT)", "left", EXTREMES),
   one("client/server-pace.ts", "Math.min(Math.ceil(resetAfter), MAX_COUNT)", "Math.ceil(resetAfter)", EXTREMES),

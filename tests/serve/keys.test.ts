@@ -1,5 +1,6 @@
 /** `tidegate get`, `reset`, `give`, `charge`, `block` and `unblock`, on the stores of running services. */
 import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -75,6 +76,12 @@ async function operates(service: Served, url: string): Promise<void> {
   expect(await done("get", "all")).toMatchObject({ ok: false });
   expect((await decide("2001:db8::1", "api", 3)).ok).toBe(true);
   expect(await done("get", "api", "2001:db8:0:ff::2")).toMatchObject({ ok: false });
+  // One that is too long, which is listed as its hash; in an array it is a part itself.
+  const long = "x".repeat(2000);
+  expect((await decide([long, null], "plans", 3)).ok).toBe(true);
+  const hash = `sha256:${createHash("sha256").update(`2000:${long}-`).digest("hex")}`;
+  expect(await done("get", "plans", hash)).toMatchObject({ ok: false, key: hash });
+  expect(await done("get", "plans", "--key", JSON.stringify([hash, null]))).toMatchObject({ ok: true });
 
   // A mistake among them reads and writes nothing.
   const before = await done("get", "api", KEY);

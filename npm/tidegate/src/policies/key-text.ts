@@ -13,7 +13,8 @@ export interface PolicyKeys {
   text(name: string, key: string): string;
 }
 
-const HASHED = /^sha256:[\da-f]{64}$/;
+/** A key that is too long to be stored: it is listed, and named, by its hash. */
+export const HASHED: RegExp = /^sha256:[\da-f]{64}$/;
 
 /** The values of a key that `policyKey` made; `undefined` if it is hashed, or none of its. */
 function valuesOf(key: string): (string | null)[] | undefined {

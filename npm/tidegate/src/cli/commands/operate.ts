@@ -1,6 +1,7 @@
 /** The commands that read and change one key on a store: `get`, `reset`, `give`, `charge`, `block`, `unblock`. */
 import { defineLimits, type Limiter, type Store } from "../../index.ts";
 import { InputError } from "../../limit/errors.ts";
+import { HASHED } from "../../policies/key-text.ts";
 import { type KeyValues, keyOfValues } from "../../policies/target.ts";
 import { clients } from "../clients.ts";
 import { type Arguments, type Command, EXIT, flag, number, optionsOf, type Terminal, text } from "../command.ts";
@@ -123,7 +124,9 @@ function givenKey(args: Arguments, values: readonly string[]): KeyValues | undef
 }
 
 function storedKey({ name, limitKeys }: DescribedLimit, given: KeyValues | undefined): string | undefined {
-  if (limitKeys !== undefined) return keyOfValues(name, limitKeys, given);
+  // As `top` and the console list a key that is too long.
+  const isHash = limitKeys !== undefined && limitKeys.length > 0 && typeof given === "string" && HASHED.test(given);
+  if (limitKeys !== undefined && !isHash) return keyOfValues(name, limitKeys, given);
   if (given === undefined || typeof given === "string") return given;
   const rule = "one text: only a rule of --policy has a key of several parts";
   throw new InputError("key", rule, given, JSON.stringify(given));
