@@ -147,6 +147,8 @@ export const CALLERS = [
     tests: ["tests/serve/keys.test.ts::file: the commands operate"],
   },
   one("policies/check.ts", "length > 1000 ?", "length > 1001 ?", cli("check"), "policies/check.test.ts"),
+  one("client/server-pace.ts", "limit.remaining < remaining || isLonger", "limit.remaining < remaining", FETCH),
+  one("client/server-pace.ts", "limit.remaining < remaining || isLonger", "true", FETCH),
   one("client/server-pace.ts", "Math.min(left, MAX_COUNT)", "left", EXTREMES),
   one("client/server-pace.ts", "Math.min(Math.ceil(resetAfter), MAX_COUNT)", "Math.ceil(resetAfter)", EXTREMES),
   one("client/rate-limit-fields.ts", "NUMBER = /^\\d{1,15}(?:", "NUMBER = /^\\d+(?:", EXTREMES),

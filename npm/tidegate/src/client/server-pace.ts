@@ -113,7 +113,14 @@ export class ServerPace implements Pace, Places {
   learn({ limits }: ServerLimits, sent: number, now: number): void {
     if (sent < this.#learned) return;
     this.#learned = sent;
-    for (const limit of limits) this.#apply(limit, now);
+    // Of one name, as of two limiters of a server, the tightest.
+    const least = new Map<string, ServerLimit>();
+    for (const limit of limits) {
+      const { remaining = Infinity, resetAfter = 0 } = least.get(limit.name) ?? {};
+      const isLonger = limit.remaining === remaining && (limit.resetAfter ?? 0) > resetAfter;
+      if (limit.remaining < remaining || isLonger) least.set(limit.name, limit);
+    }
+    for (const limit of least.values()) this.#apply(limit, now);
   }
 
   #apply({ name, unit, limit, remaining, resetAfter }: ServerLimit, now: number): void {
