@@ -1,8 +1,8 @@
 /** A limiter on servers that fail, as a user has it: default timeout, default breaker. */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { HOUR } from "tidegate";
+import { defineLimits, HOUR } from "tidegate";
 import { Limit } from "tidegate/store";
-import { memcached } from "tidegate/memcached";
+import { memcached, type PromiseMemcached } from "tidegate/memcached";
 import { lateTakesNothing, outage } from "../outages.ts";
 import { clients } from "./clients.ts";
 import { MemcachedServer } from "./server.ts";
@@ -47,6 +47,21 @@ describe("a client that never answers", () => {
 test("a call that is past its deadline takes nothing when the server continues", async () => {
   const { server, client } = await started(clients["memcached"] as (typeof clients)[string]);
   await lateTakesNothing(server, memcached(client, { stepTimeout: 60_000 }));
+});
+
+test("a write that was sent before the deadline takes its tokens when the server continues", async () => {
+  const { server, client } = await started(clients["memcache-client"] as (typeof clients)[string]);
+  const limits = (timeout: number) => defineLimits({ late: bucket }, { store: memcached(client), timeout, log: false });
+  await limits(60_000).limit("late");
+  const { cas } = client as PromiseMemcached;
+  vi.spyOn(client as PromiseMemcached, "cas").mockImplementationOnce((...write) => {
+    server.signal("SIGSTOP");
+    return cas.apply(client, write);
+  });
+  expect(await limits(200).limit("late")).toMatchObject({ ok: false, degraded: true });
+  server.signal("SIGCONT");
+  // The same connection: the write precedes it.
+  expect((await limits(60_000).getValue("late")).value).toBeCloseTo(998, 1);
 });
 
 test("a key that others always write first: the call tries again, and rejects at its deadline", async () => {

@@ -30,7 +30,8 @@ export interface MemcachedOptions {
   prefix?: string | undefined;
   /**
    * Most ms of one step on a state, its attempts included: an integer from 1 to 2147483647, or a string such as `"1s"`;
-   * default 1000. A step also ends when the `timeout` of every call in it has passed, and then takes nothing.
+   * default 1000. A step also ends when the `timeout` of every call in it has passed, and then sends nothing more; a write
+   * that was sent may be carried out later.
    */
   stepTimeout?: Duration | undefined;
 }
