@@ -179,6 +179,8 @@ export const RUST = [
   table("segment.rs", "length.max(rebuilt.places.capacity())", "rebuilt.places.capacity()", "tests/memory.rs"),
   table("segment.rs", "length.max(rebuilt.places.capacity())", "length.max(rebuilt.places.len())", FLOOD),
   table("segment.rs", "met == SAMPLE", "false", "src/segment.rs"),
+  file("transaction.rs", "const SAMPLE: usize = 64", "const SAMPLE: usize = 8", STORE),
+  table("segment.rs", "const SAMPLE: usize = 128", "const SAMPLE: usize = 12", FLOOD),
   table("segment.rs", "!Bucket::may_drop(entry.full_at(), now);", "true;", TABLE),
   table(
     "call.rs",

@@ -12,7 +12,7 @@
 //! * A process may open an LMDB folder only once. Here, its threads share one store.
 //! * LMDB grows without bound. Here, `max_keys` bounds the states: a call that adds one drops a few full ones;
 //!   without room, the fullest of a bounded sample is evicted: the one that is full first. Keys that are full before a
-//!   debtor do not evict it, while debtors are at most eight tenths; keys that are full as late do.
+//!   debtor do not evict it, while debtors are at most half of the states; keys that are full as late do.
 //! * LMDB creates copies under the umask. Here, all files of a folder have mode 600, and files with a wider mode are
 //!   set to it when the folder is opened. A new folder has mode 700.
 //!

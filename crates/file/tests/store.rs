@@ -164,7 +164,7 @@ fn a_flood_of_new_keys_stays_within_max_keys_and_evicts_no_debtor() {
     let folder = Temporary::new();
     let store = folder.open_with(Options { max_keys: NonZeroU32::new(500), sync: None }).expect("a store");
     let limit = bucket(&store, 1000.0);
-    let debtors: Vec<String> = (0..20).map(|i| format!("debtor {i}")).collect();
+    let debtors: Vec<String> = (0..250).map(|i| format!("debtor {i}")).collect();
     for debtor in &debtors {
         let call = Call { op: Op::Charge, count: 5000.0, ..Call::at(NOW) };
         assert!(store.decide(&limit, Some(debtor.as_bytes()), call).expect("an answer").ok);

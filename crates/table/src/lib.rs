@@ -2,8 +2,8 @@
 //!
 //! * Bounded by `max_keys`. When there is no room, or no memory for a larger segment, the fullest state of a bounded
 //!   sample is evicted: the one with the least `full_at`. So keys that are full before a debtor do not evict it, while
-//!   debtors are at most nine tenths of the table; keys that are full as late do. Evictions of states that were not full
-//!   are counted in [`Stats::evicted`].
+//!   debtors are at most half of the table; if they are nine tenths, a long flood evicts a few percent of them. Keys that
+//!   are full as late do evict it. Evictions of states that were not full are counted in [`Stats::evicted`].
 //! * A state past its `full_at` is dropped when its segment is next rebuilt or needs room: there are no timers and no
 //!   sweep. The table grows one small segment at a time, so there is no pause at any size. A clock that steps back
 //!   afterwards gains nothing: see [`Bucket::absent`](tidegate_core::Bucket::absent).

@@ -32,6 +32,31 @@ fn a_debtor_in_any_place_of_the_table_outlasts_a_flood() {
     }
 }
 
+/// How many debtors, of this part of a table, a flood evicts that is 40 times the table.
+fn evicted_debtors(max_keys: u32, debtors: u32, seed: u64) -> u32 {
+    let mut table = Table::new(max_keys as usize, [seed, 2]);
+    let limit = Limit::new(table.secret(), "api", policy());
+    let drained = |now| Call { count: f64::from(CAPACITY), ..Call::at(now) };
+    for i in 0..debtors {
+        assert!(table.decide(&limit, Some(&i.to_be_bytes()), drained(NOW)).ok);
+    }
+    for i in 0..40 * max_keys {
+        table.decide(&limit, Some(&u64::from(i).to_be_bytes()), Call::at(NOW));
+    }
+    (0..debtors).map(|i| u32::from(table.decide(&limit, Some(&i.to_be_bytes()), drained(NOW)).ok)).sum()
+}
+
+#[test]
+fn debtors_that_are_half_of_a_table_outlast_a_flood_and_most_of_nine_tenths_do() {
+    for (max_keys, seeds) in [(1_000, 2), (10_000, 1)] {
+        for seed in 0..seeds {
+            assert_eq!(evicted_debtors(max_keys, max_keys / 2, seed), 0, "{max_keys} keys, seed {seed}");
+        }
+    }
+    let lost = evicted_debtors(10_000, 9_000, 1);
+    assert!(lost > 0 && lost < 450, "{lost} of 9,000");
+}
+
 #[test]
 fn a_small_table_stays_small_however_many_keys_it_evicts() {
     for seed in 0..12 {
