@@ -34,7 +34,7 @@ export interface ThrottleOptions<A extends readonly unknown[] = readonly unknown
   key?: ((...args: A) => string) | undefined;
   /** The call's abort signal, from its arguments. Aborting a queued call returns its tokens, and later calls move up. */
   signal?: ((...args: A) => AbortSignal | undefined) | undefined;
-  /** Most queued calls per key: an integer from 1; default 10,000. Further calls reject with a {@link QueueError}. */
+  /** Most queued calls per key: an integer from 1, or `Infinity`; default 10,000. Further calls reject with a {@link QueueError}. */
   maxQueued?: number | undefined;
   /** Longest wait of a call, the store's answer included: ms or a string such as `"30s"`. One that would run later rejects. Default unlimited. */
   maxWait?: Duration | undefined;
