@@ -147,6 +147,22 @@ describe.each(STORES)("on %s", (_, make) => {
       expect(await next()).toEqual([200, 10]);
     });
 
+    test.each([
+      ["continueExceeding", 429, { continueExceeding: true }],
+      ["exponentialBackoff", 429, { exponentialBackoff: true }],
+      ["neither", 200, {}],
+    ])("with %s, a request with a higher max than that of a denied one gets %i", async (_, higher, options) => {
+      const app = fastify();
+      const max = (request: { headers: Record<string, unknown> }) => (request.headers["plan"] === "pro" ? 5 : 1);
+      const store = fastifyRateLimitStore({ store: make(), name: "web" });
+      await app.register(fastifyRateLimit, { max: max as never, timeWindow: 1000, ...options, store });
+      app.get("/", async () => "hello");
+      const next = async (plan: string) => (await app.inject({ url: "/", headers: { plan } })).statusCode;
+      expect([await next("free"), await next("free"), await next("pro")]).toEqual([200, 429, higher]);
+      pass(2000);
+      expect(await next("pro")).toBe(200);
+    });
+
     test("continueExceeding counts requests over max for the ban", async () => {
       const { next, peek } = await serve({ continueExceeding: true, ban: 2, max: 1 });
       const statuses: number[] = [];
