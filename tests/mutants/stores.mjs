@@ -59,6 +59,7 @@ export const STORES = [
   batches("for (const ended of batch.before) await ended;", ""),
   batches("    batch.isFixed = true;\n", ""),
   waiting("if (deadline.at > by)", "if (deadline.at >= by)"),
+  attempt("new KeyError(LATE, false)", "new KeyError(LATE, true)"),
   swap("calls = worthwhile(calls);", "calls = inTime(calls, performance.now(), NOT_SENT);"),
   swap("queued.length > 0 && ", "false && "),
   swap(" && read.ended > since", ""),

@@ -1,6 +1,7 @@
 /** How the load of a server is known from trips of atomic steps by compare-and-swap, some of which wait. */
-import { beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { defineLimits } from "../src/index.ts";
+import { stoppingClock } from "./stopping-clock.ts";
 import { bucket, call, table } from "./swap-table.ts";
 
 beforeEach(() => {
@@ -90,4 +91,39 @@ test("calls of a process that is too busy do not pile up: those whose deadlines 
   expect(reads).toEqual([]);
   await Promise.all(calls);
   expect((await store.decide(call(), undefined, { at: performance.now() + 10 })).ok).toBe(true);
+});
+
+describe("a client with synchronous statements, such as one of SQLite,", () => {
+  const clock = stoppingClock(1_000_000);
+
+  test("does not stop the process at each call while another process has locked the file: few calls go to it", async () => {
+    let isLocked = false;
+    const { store, database } = table({ busy: () => "database" });
+    const { swap } = database;
+    let locked = 0;
+    database.swap = async (...step) => {
+      if (!isLocked) return swap(...step);
+      locked++;
+      // What the client waits for the lock, which is less than a call waits.
+      clock.stop(100);
+      throw new Error("database is locked");
+    };
+    const limits = defineLimits({ api: { ...bucket, rate: 1e6 } }, { store, timeout: 250, log: false });
+    const calls: Promise<{ ok: boolean }>[] = [];
+    const began = clock.now;
+    const until = async (ms: number) => {
+      for (; clock.now < began + ms; await clock.pass(5)) {
+        // One call in 5 ms; those that came while the process did not run are made together.
+        while (calls.length < (clock.now - began) / 5) calls.push(limits.limit("api", { key: `${calls.length % 50}` }));
+      }
+    };
+    await until(100);
+    isLocked = true;
+    await until(10_000);
+    // Some 15 before five calls in a row have failed, then two for each probe, of which six fit into this time.
+    expect(locked).toBeLessThan(50);
+    isLocked = false;
+    await until(20_000);
+    expect(await calls.at(-1)).toMatchObject({ ok: true });
+  });
 });

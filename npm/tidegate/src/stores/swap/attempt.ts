@@ -120,7 +120,8 @@ export async function attempt<Version>(
     explain(database.unanswered?.write);
     await overdueTimers(firstDeadline(calls, until));
     const first = firstDeadline(calls, until);
-    if (performance.now() >= first) return { refused: new KeyError(LATE, true) };
+    // That the read was answered shows nothing about writes: they may wait for a lock, and stop this process meanwhile.
+    if (performance.now() >= first) return { refused: new KeyError(LATE, false) };
     const unread = [...writes.keys()].filter((id) => !seen.has(id));
     if (database.comparesAll === true && unread.length > 0) await load(unread);
     // Without shards, what a call that is denied has read was so at one time.
