@@ -23,7 +23,8 @@ const FOOT = `
 In a bundle for Node.js, the engine is part of the script. The native addon (\`tidegate/shared\`, \`tidegate/file\`) is a separate file.
 Keep the package outside the bundle, for example with \`external\` in esbuild, or put the addon's package, such as
 \`@tidegate/linux-x64-gnu\`, into a \`node_modules\` beside the bundle ([test](../../../tests/packaging/platforms.test.ts)). Next.js
-needs neither where \`next start\` runs in the folder that it was built in. Without the addon, \`shared()\` uses the thread's own memory and warns once.
+needs neither where \`next start\` runs in the folder that it was built in. Without the addon, \`shared()\` uses the thread's own
+memory and warns once.
 
 On the edge runtime of Next.js and Vercel, which does not allow WebAssembly from bytes, the engine is plain JavaScript.
 
