@@ -328,6 +328,8 @@ export const CALLERS = [
   ofConsole("operations.ts", " || next.degraded === true", "", "console"),
   ofConsole("operations.ts", "  if (degraded === true) throw cause;\n", "", "console"),
   ofConsole("operations.ts", "resetAt: current.resetAt", "resetAt: next.resetAt", "console"),
+  ofConsole("operations.ts", 'if (operation !== "reset") stored(checked);', "", "console"),
+  ofConsole("operations.ts", 'if (operation !== "reset") stored(checked);', "stored(checked);", "console"),
   ofConsole("operations.ts", '    console.error("tidegate-console: an operation failed", error);\n', "", "console"),
   ofConsole("counts.ts", "latest = policy;", "latest ??= policy;", "counts"),
   ofConsole("counts.ts", "since(to - SPAN + 1, degraded)", "since(from, degraded)", "counts"),

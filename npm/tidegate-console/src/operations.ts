@@ -75,7 +75,9 @@ export async function operate(request: Request, operated: Operated): Promise<Res
     const target = keys.target(name, key) as Target;
     if (operation !== "read") {
       // `onAction` reports nothing that the limiter refuses: a check has the same names, keys and counts.
-      await limiter.check(name, { ...target, count });
+      const checked = await limiter.check(name, { ...target, count });
+      // Where the store fails, a fraction of `onStoreError` would change a limit in memory. A reset repairs a corrupt state.
+      if (operation !== "reset") stored(checked);
       if (operation === "block") trial.block("any", { for: length as BlockOptions["for"] });
       await onAction({ operation, name, key, count, for: length, on: undefined, request });
       if (operation === "reset") await limiter.reset(name, target);

@@ -332,7 +332,7 @@ describe("an operation", () => {
     const half = Object.assign(Object.create(whole), { sync: false, name: "half" }) as AsyncStore;
     const decide: AsyncStore["decide"] = async (call, now) =>
       fails(call) ? Promise.reject(new Error("ECONNRESET")) : whole.decide(call, now);
-    Object.assign(half, { decide, getValue: async () => ({ value: 1, ts: START }) });
+    Object.assign(half, { decide, reset: async () => {}, getValue: async () => ({ value: 1, ts: START }) });
     const configs = { api: { kind: "fixed window", rate: 1, period: "1s" } } as const;
     return createConsole(defineLimits(configs, { store: half, log: false }), { authorize: () => true });
   };
@@ -341,6 +341,27 @@ describe("an operation", () => {
     const { fetch } = failingIn((call) => call.count === count);
     expect((await stateOf(await fetch(post(read)))).degraded).toBe(true);
   });
+
+  test("a reset is made although its key cannot be checked, as of a corrupt state", async () => {
+    const { fetch } = failingIn(({ op }) => op === "check");
+    expect((await fetch(post({ ...read, operation: "reset" }))).status).toBe(200);
+  });
+
+  test.each(["charge", "block"] as const)(
+    "a %s while the store fails changes no limit in memory that decides instead, and is not reported",
+    async (operation) => {
+      const down = Object.assign(memory(), { sync: false, name: "down" }) as unknown as AsyncStore;
+      Object.assign(down, { decide: () => Promise.reject(new Error("ECONNRESET")) });
+      const configs = { api: { kind: "fixed window", rate: 2, period: "1h", onStoreError: { local: 0.5 } } } as const;
+      const actions: unknown[] = [];
+      const limiter = defineLimits(configs, { store: down, log: false });
+      const onAction = (action: unknown) => void actions.push(action);
+      const { fetch } = createConsole(limiter, { authorize: () => true, onAction });
+      const response = await fetch(post({ ...read, operation, for: "15m" }));
+      expect([response.status, actions.length]).toEqual([503, 0]);
+      expect(await limiter.limit("api", { key: "ann" })).toMatchObject({ ok: true, degraded: true });
+    },
+  );
 
   test.each(["give", "charge", "block"] as const)(
     "a %s that did not reach the store is no success",
