@@ -126,8 +126,8 @@ export const RUST = [
   replay("html.rs", ".replace('&', \"&amp;\")", "", REPORTS),
   replay("tally.rs", "p90: at(90.0)", "p90: at(99.0)", REPORTS),
   replay("reader.rs", "                    splitter.restart();\n", "", "tests/formats.rs"),
-  replay("reader.rs", "            self.read.bad += more;\n", "", "tests/formats.rs"),
-  replay("format/mod.rs", "                Ok(Row::Continues) => continue,\n", "", "tests/formats.rs"),
+  replay("reader.rs", "            self.read.bad += more;\n", "", "tests/quotes.rs"),
+  replay("format/mod.rs", "                Ok(Row::Continues) => continue,\n", "", "tests/quotes.rs"),
   replay("top.rs", ".then_with(|| a.0.cmp(b.0))", "", "src/top.rs"),
   replay("top.rs", "seen.longest.max(time)", "time", "src/top.rs"),
   replay(

@@ -198,20 +198,6 @@ fn an_unclosed_quote_loses_its_row_in_bounded_memory() {
 }
 
 #[test]
-fn a_quote_that_is_never_closed_loses_all_lines_from_where_it_opens() {
-    let row = "1700000000,10.0.0.1\n";
-    let log = format!("time,ip\n{}1700000000,\"10.0.0.1\n{}", row.repeat(9), row.repeat(90));
-    let read = report(log, limit()).read;
-    assert_eq!((read.requests, read.bad, read.lines), (9, 91, 100));
-    assert_eq!((read.first_bad[0].line, read.first_bad[0].why.as_str()), (11, "a quote is never closed"));
-    let error = run(format!("time,ip\n1700000000,\"10.0.0.1\n{}", row.repeat(90)), limit()).unwrap_err();
-    assert!(
-        error.to_string().ends_with("none of 91 lines could be used. The first: the.log:2: a quote is never closed"),
-        "{error}"
-    );
-}
-
-#[test]
 fn a_byte_order_mark_is_not_part_of_the_first_line() {
     for (content, format) in [(COMMON, "common"), (JSON, "json"), (CSV, "csv")] {
         assert_same(&report(format!("\u{feff}{content}"), limit()), format);
