@@ -40,6 +40,20 @@ test.each<Record<string, string>>([
   },
 );
 
+test.each([
+  '"a";r=0;t=7, "a";r=900;t=60',
+  '"a";r=900;t=60, "a";r=0;t=7',
+  '"a";r=0;t=7, "a";r=0;t=3',
+  '"a";r=0;t=3, "a";r=0;t=7',
+])("of several limits of one name the tightest counts: %s", async (RateLimit) => {
+  const { clock, fetch, times } = serving(200, { RateLimit });
+  await fetch(URL_);
+  const later = fetch(URL_);
+  await clock.pass(60 * SECOND);
+  await later;
+  expect(times).toEqual([0, 7000]);
+});
+
 test("a number of more than 15 digits, as nanoseconds since 1970, is malformed and ignored", () => {
   for (const digits of ["1772366400000000000", "9".repeat(400)]) {
     for (const field of ["Retry-After", "Retry-After-Ms"]) {

@@ -144,21 +144,6 @@ describe("limits that the server reports", () => {
     return { clock, waiting, fetch, answer, all };
   };
 
-  test.each([
-    '"a";r=0;t=7, "a";r=900;t=60',
-    '"a";r=900;t=60, "a";r=0;t=7',
-    '"a";r=0;t=7, "a";r=0;t=3',
-    '"a";r=0;t=3, "a";r=0;t=7',
-  ])("of several limits of one name the tightest counts: %s", async (RateLimit) => {
-    const { clock, times, make } = serving({ fields: { RateLimit } }, {});
-    const fetch = make();
-    await fetch(URL_);
-    const later = fetch(URL_);
-    await clock.pass(60 * SECOND);
-    await later;
-    expect(times()).toEqual([0, 7000]);
-  });
-
   test("requests in flight count as used: what is left is theirs", async () => {
     const { clock, waiting, fetch, answer, all } = await four();
     answer(0, 3);
