@@ -77,7 +77,8 @@ export interface GateOptions<R, D> {
     | undefined;
   /**
    * Blocks a key that is denied repeatedly: `{ after: 5, for: ["1m", "10m", "1h"] }`. Denials during a block do not count;
-   * `limits.unblock` ends it. No effect in shadow mode. It costs one store call per denial.
+   * `limits.unblock` ends it. No effect in shadow mode. It costs one store call per denial, and up to nine for one that begins a
+   * block.
    */
   block?: EscalatingBlock | undefined;
   /**

@@ -80,7 +80,8 @@ export interface PolicyRule {
   onStoreError?: OnStoreError;
   /**
    * Blocks a key that is denied repeatedly: `{ after: 5, for: ["1m", "10m", "1h"] }`. The rule's name then has at most 56
-   * characters. Denials during a block do not count. No effect in shadow mode. It costs one store call per denial.
+   * characters. Denials during a block do not count. No effect in shadow mode. It costs one store call per denial, and up to
+   * nine for one that begins a block.
    */
   block?: EscalatingBlock;
 }
