@@ -131,3 +131,18 @@ test.each([false, true])(
     expect(deadline.why?.answered).toBe(true);
   },
 );
+
+test.each([
+  ["by default, for longer than PostgreSQL takes to end a deadlock", {}, 3000],
+  ["for its statementTimeout", { statementTimeout: "500ms" }, 500],
+] as const)("a store within a transaction waits for an answer %s", async (_, options, waits) => {
+  const silent = { query: () => new Promise<never>(() => {}) };
+  const limit = new Limit("order", { kind: "token bucket", rate: 1, period: 1000 });
+  const ended = vi.fn<(error: Error) => void>();
+  const call = { op: "take", limit, key: "k", count: 1, reserve: false } as const;
+  postgres(silent, options).within(silent).decide(call).catch(ended);
+  await pass(waits - 1);
+  expect(ended).not.toHaveBeenCalled();
+  await pass(1);
+  expect(ended.mock.lastCall?.[0].message).toContain(`no answer within ${waits} ms`);
+});

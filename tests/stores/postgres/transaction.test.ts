@@ -5,6 +5,7 @@ import postgresJs from "postgres";
 import { describe, expect, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { postgres, type PostgresStore } from "tidegate/postgres";
+import type { Limit } from "tidegate/store";
 import { PATIENT, stock, take, withServer } from "./fixture.ts";
 import { prismaOn } from "./prisma.ts";
 
@@ -97,6 +98,30 @@ test("a conflict inside the user's transaction rejects and is not retried: 40001
   await client.query("ROLLBACK");
   await client.end();
   expect((await store.getValue(limit, "other")).value).toBe(10);
+});
+
+test("of two transactions that wait for each other one rejects with 40P01, and the other continues", async () => {
+  const store = fixture.store();
+  const clients = [new Client(fixture.server.options), new Client(fixture.server.options)];
+  const limits = [stock("left", 10), stock("right", 10)] as const;
+  const bound = await Promise.all(
+    clients.map(async (client) => {
+      await client.connect();
+      await client.query("BEGIN");
+      return store.within(client);
+    }),
+  );
+  await Promise.all(bound.map((own, i) => own.decide(take(limits[i] as Limit, "k"))));
+  const crossed = bound.map((own, i) => own.decide(take(limits[1 - i] as Limit, "k")));
+  const [refused, granted] = (await Promise.allSettled(crossed)).sort((a) => (a.status === "rejected" ? -1 : 1));
+  expect(refused).toMatchObject({ status: "rejected", reason: { code: "TIDEGATE_STORE", cause: { code: "40P01" } } });
+  expect(granted).toMatchObject({ status: "fulfilled", value: { ok: true } });
+  await Promise.all(clients.map((client) => client.query("COMMIT").then(() => client.end())));
+  // What the refused one took came back.
+  expect((await store.getValue(limits[0], "k")).value + (await store.getValue(limits[1], "k")).value).toBeCloseTo(
+    18,
+    4,
+  );
 });
 
 test("what a limiter on the store within a transaction takes is rolled back with it", async () => {

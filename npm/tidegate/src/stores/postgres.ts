@@ -45,9 +45,9 @@ export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
   batch?: number | undefined;
   /**
    * How long the store waits for the answer to a statement before it sends another: ms from 1 to 2^31 - 1, or a string such as
-   * `"5s"`; default 1000. How long a call waits is the limiter's `timeout`. A call that was not sent by its deadline is never
-   * sent, and takes nothing. A call that waits for a lock at its deadline takes nothing either. If its reply is late or lost,
-   * its tokens may have been taken.
+   * `"5s"`; default 1000, and 3000 within a transaction. How long a call waits is the limiter's `timeout`. A call that was not
+   * sent by its deadline is never sent, and takes nothing. A call that waits for a lock at its deadline takes nothing either. If
+   * its reply is late or lost, its tokens may have been taken.
    */
   statementTimeout?: Duration | undefined;
   /** Whether pg and postgres.js prepare the statements; default `true`. `false` behind a pooler that cannot. */
@@ -91,7 +91,8 @@ class PostgresStore implements AsyncStore {
       schema = "tidegate",
       statements = 2,
       batch = 256,
-      statementTimeout = 1000,
+      // PostgreSQL looks for a deadlock after 1 s (`deadlock_timeout`): its 40P01 has to come first.
+      statementTimeout = transaction ? 3000 : 1000,
       prepare = true,
       lease,
     } = options;
