@@ -158,6 +158,7 @@ export const CALLERS = [
   one("client/server-pace.ts", "    this.#places++;\n", "", RETRIES),
   one("client/server-pace.ts", "if (isRetry) this.#rounds = 2;", "", RETRIES),
   one("client/server-pace.ts", "if (isRetry) this.#rounds = 2;", "this.#rounds = 2;", RETRIES),
+  one("client/server-pace.ts", "this.#places > FEW ? 1 : this.#rounds", "this.#rounds", RETRIES),
   one("client/waiting.ts", "(before?.retryOf as number) > (call.retryOf as number)", "false", RETRIES),
   one("client/server-pace.ts", "if (sent < this.#learned) return;", "", FETCH),
   one("client/server-pace.ts", "this.#most.size >= MOST_LIMITS && !this.#most.has(name)", "false", FETCH),

@@ -17,13 +17,15 @@ interface Low {
   state: State | null;
 }
 
+/** Requests in flight, so few that most are denied if the server grants one at a time: each round uses up one of three retries. */
+const FEW = 3;
 /** The most limits of one server that are kept. */
 const MOST_LIMITS = 100;
 
 /**
  * Delays requests that the server would deny, according to the limits that it reports. After a denial, no more requests may be in
- * flight than at that time, since most of the waiting ones would be denied again. Each round of grants allows one more, or each
- * second one if retries are denied, until the queue is idle.
+ * flight than at that time, since most of the waiting ones would be denied again. Each round of grants allows one more, or, if
+ * retries are denied and few are in flight, each second one, until the queue is idle.
  */
 export class ServerPace implements Pace, Places {
   readonly #slowBelow: number;
@@ -35,7 +37,7 @@ export class ServerPace implements Pace, Places {
   /** Requests in flight, and the most of them. */
   #inFlight = 0;
   #places = Infinity;
-  /** Grants since the last place was added or taken, and how many rounds of them add one. */
+  /** Grants since the last place was added or taken, and how many rounds of them add one to a few. */
   #grants = 0;
   #rounds = 1;
   #sent = 0;
@@ -98,7 +100,8 @@ export class ServerPace implements Pace, Places {
 
   /** The server granted a request. */
   granted(): void {
-    if (++this.#grants < Math.max(this.#places * this.#rounds - 1, this.#rounds)) return;
+    const rounds = this.#places > FEW ? 1 : this.#rounds;
+    if (++this.#grants < Math.max(this.#places * rounds - 1, rounds)) return;
     this.#places++;
     this.#grants = 0;
   }
