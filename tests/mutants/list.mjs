@@ -80,6 +80,12 @@ const LIST = [
   one("limiter/lease/leases.ts", 'op === "give" ? lease.returned(sent) : sent', "sent", ...LEASE),
   one("limiter/lease/leases.ts", "while (lease.refilling !== undefined) await", "await", ...LEASE),
   one("limiter/lease/lease.ts", "GROWTH * Math.max(spent, 1)", "Infinity", ...LEASE),
+  one(
+    "limiter/lease/lease.ts",
+    "elapsed < ahead ? (this.perMs + perMs) / 2 : perMs",
+    "(this.perMs + perMs) / 2",
+    ...LEASE,
+  ),
   one("client/queue.ts", "if (this.#waiting.length < maxQueued)", "if (this.#waiting.length <= maxQueued)", ...QUEUE),
   one("client/queue.ts", "if (at > now) {", "if (at > now + 1) {", ...QUEUE),
   one("client/queue.ts", "if (at <= notAfter) return", "if (at < notAfter) return", ...QUEUE),

@@ -1,7 +1,7 @@
 /** How nodes share a hot key: store calls, utilization, fairness, and the loss when a node crashes. */
 import { expect, test } from "vitest";
 import type { Config } from "../../src/index.ts";
-import { World } from "./world.ts";
+import { still, World } from "./world.ts";
 
 const SECOND = 1000;
 
@@ -84,6 +84,25 @@ test("the tokens of a crashed node refill with time, and no more than those", as
   await world.pass(1, () => void world.limit(next, { count: 1000 }));
   await world.pass(10);
   expect(world.granted - before).toBe(1000);
+});
+
+test("what a burst has leased may expire once: after that, a node leases `ahead` ms of its demand", async () => {
+  const world = new World(still(1_000_000));
+  const node = world.node({ ahead: 200, expiry: 2000 });
+  for (let i = 0; i < 200; i++) void world.limit(node);
+  await world.pass(500, () => void world.limit(node));
+  // 40 calls in 200 ms.
+  const steady = async (ms: number) => {
+    for (let at = 0; at < ms; at += 5) {
+      await world.limit(node);
+      await world.settle();
+      world.clock.advance(5);
+    }
+  };
+  await steady(2500);
+  const before = world.unspent;
+  await steady(10_000);
+  expect(world.unspent - before).toBeLessThanOrEqual(40);
 });
 
 test("an unused lease is given back, and an expired one is not spent", async () => {

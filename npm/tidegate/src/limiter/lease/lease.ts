@@ -289,10 +289,13 @@ class Demand {
   /** Tokens that the next `ahead` ms will need, by what was spent until `now` and what waiting requests `need`. */
   ahead(now: number, need: number): number {
     const spent = this.spent + need;
-    const perMs = spent / Math.max(now - (this.#since ?? now), 1);
-    this.perMs = (this.perMs + perMs) / 2;
+    const { ahead } = this.#settings;
+    const elapsed = Math.max(now - (this.#since ?? now), 1);
+    const perMs = spent / elapsed;
+    // Over a longer time the mean is of the past: a burst would be leased again and again, and expire.
+    this.perMs = elapsed < ahead ? (this.perMs + perMs) / 2 : perMs;
     this.#since = now;
     this.spent = 0;
-    return Math.min(this.perMs * this.#settings.ahead, GROWTH * Math.max(spent, 1));
+    return Math.min(this.perMs * ahead, GROWTH * Math.max(spent, 1));
   }
 }
