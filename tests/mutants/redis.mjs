@@ -18,6 +18,7 @@ export const REDIS = [
   redis("clients.ts", "cluster")("client.isCluster ?? client.slots !== undefined", "client.isCluster === true"),
   redis("clients.ts", "cluster")(" ? reject : again)", " ? again : reject)"),
   redis("upstash.ts", "upstash")("attempts: 0", "attempts: 1"),
+  redis("upstash.ts", "upstash")("all[at] ?? all;", "all[at] ?? {};"),
   redis("pipeline.ts", "upstash")("|command was): ", "): "),
   redis("pipeline.ts", "faults")("with args beginning with|", ""),
   redis("upstash.ts", "upstash")("if (commands.length === MOST_COMMANDS) open = undefined;", ""),

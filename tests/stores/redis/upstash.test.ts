@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Redis as Upstash } from "@upstash/redis";
 import { createClient as createKv } from "@vercel/kv";
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { defineLimits, HOUR } from "tidegate";
 import { redis, type RestRedisLike } from "tidegate/redis";
 import { storeSuite } from "tidegate/testing";
@@ -101,6 +101,17 @@ test("an error of the REST server is reported without the script", async () => {
   const wrong = new Upstash({ url: rest.url, token: "wrong" });
   const { cause } = await defineLimits(limits, { store: redis(wrong), timeout: 60_000 }).limit("api");
   expect((cause as Error).message).toBe('redis: take of "api" failed: WRONGPASS');
+});
+
+test("where one error is the reply to all commands of a request, it is the calls' error", async () => {
+  vi.stubGlobal("fetch", async () => new Response('{"error":"ERR max daily request limit exceeded"}'));
+  try {
+    const store = redis(new Upstash({ url: rest.url, token: "secret" }));
+    const { cause } = await defineLimits(limits, { store, log: false }).limit("api");
+    expect((cause as Error).message).toBe('redis: take of "api" failed: ERR max daily request limit exceeded');
+  } finally {
+    vi.unstubAllGlobals();
+  }
 });
 
 test("a client without an address fails its calls with that reason, not by their deadline", async () => {

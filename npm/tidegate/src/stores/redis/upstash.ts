@@ -46,7 +46,9 @@ export function commandSender(requester: Requester): (command: string[]) => Prom
     const { commands, replies } = open;
     const at = commands.push(command) - 1;
     if (commands.length === MOST_COMMANDS) open = undefined;
-    const { result, error } = (await replies)[at] ?? {};
+    const all = Object(await replies) as readonly Reply[] & Reply;
+    // A proxy may reply to all of them with one error.
+    const { result, error } = all[at] ?? all;
     if (error !== undefined) throw new Error(error);
     return result;
   };
