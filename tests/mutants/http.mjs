@@ -252,6 +252,8 @@ export const HTTP = [
     "return { socket, headers, trusted };",
     EXPRESS,
   ),
+  one("middleware/next.ts", ") ?? undefined;", ");", middleware("next")),
+  one("middleware/next.ts", '  checkHandler("handler", handler);\n', "", middleware("next")),
   one("middleware/fastify.ts", "if (request.raw === undefined)", "if (false)", FASTIFY),
   one("middleware/fastify.ts", "done(mistake);", "if (mistake) throw mistake;\n  done();", FASTIFY),
   clientKey("addressKey(withoutPort(trusted)", "addressKey((trusted)", EXPRESS),

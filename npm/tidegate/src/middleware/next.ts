@@ -15,6 +15,10 @@ import type { Rule } from "./rule.ts";
 export { decisionOf } from "./fetch-response.ts";
 export type { Denial, RequestDecision } from "./options.ts";
 
+/** As Next.js types it. */
+// biome-ignore lint/suspicious/noConfusingVoidType: of a proxy that returns nothing
+type ProxyResult = Response | null | undefined | void;
+
 /**
  * A route handler, or a proxy, that calls the limiter first. Next.js does not report the client's address: state the
  * header it is in, such as `client: { trust: 1 }` behind one proxy, or give a `key`. A denied request gets 429 with
@@ -25,15 +29,25 @@ export type { Denial, RequestDecision } from "./options.ts";
  * export const proxy = rateLimit(limits, { name: "all", client: { trust: 1 } }, () => NextResponse.next());
  * ```
  *
+ * A proxy that returns no response lets the request continue.
+ *
  * Throws an `InputError` if an option is wrong, or neither `client` nor `key` is given.
  */
-export function rateLimit<N extends string, R extends Request = Request, A extends unknown[] = []>(
+export function rateLimit<
+  N extends string,
+  R extends Request = Request,
+  A extends unknown[] = [],
+  T extends ProxyResult = Response,
+>(
   limiter: Limiter<N>,
   options: FetchOptions<R, NoInfer<N>>,
-  handler: (request: R, ...rest: A) => MaybePromise<Response>,
-): (request: R, ...rest: A) => Promise<Response> {
+  handler: (request: R, ...rest: A) => MaybePromise<T>,
+): (request: R, ...rest: A) => Promise<T | Response> {
   checkAddressable(options);
-  return limitHandler(limiter, options, handler);
+  checkHandler("handler", handler);
+  const limited = async (request: R, ...rest: A) =>
+    ((await handler(request, ...rest)) as Response | null | undefined) ?? undefined;
+  return limitHandler(limiter, options, limited) as (request: R, ...rest: A) => Promise<T | Response>;
 }
 
 /** A call of a server action, for the functions in the options. */

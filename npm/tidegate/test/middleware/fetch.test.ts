@@ -12,8 +12,10 @@ import { listen, orders } from "./handler.ts";
 import { optionsFor } from "./options-for.ts";
 import { middlewareSuite, type Serve } from "./suite.ts";
 
+type Handler = (request: Request, host: unknown) => Promise<Response>;
+type Limit = (limiter: Parameters<Serve>[0], options: FetchOptions<Request, string>, handler: Handler) => Handler;
 const serve =
-  (limit: typeof rateLimitNext): Serve =>
+  (limit: Limit): Serve =>
   async (limiter, options) => {
     let handler = async (request: Request, _host: unknown): Promise<Response> => {
       const { status, hangs } = orders(request.url);
