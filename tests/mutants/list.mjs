@@ -45,7 +45,7 @@ const LIST = [
   one("limiter/resilience.ts", "task.after?.then(send) ?? sentBy(send)", "sentBy(send)", "lease/faults.test.ts"),
   one("limiter/resilience.ts", "if (deadline.at <= monotonicNow()) throw", "if (false) throw", "lease/faults.test.ts"),
   one("limiter/resilience.ts", "this.#untilConnected() + timeout", "timeout", "lease/faults.test.ts"),
-  one("limiter/resilience.ts", "after === undefined ? recalled", "true ? recalled", "lease/faults.test.ts"),
+  one("limiter/resilience.ts", "after ? undefined : recalled", "false ? undefined : recalled", "lease/faults.test.ts"),
   one("limiter/lease/lease.ts", "now - this.#learnedAt >= this.#settings.ahead", "false", ...LEASE),
   one("limiter/lease/lease.ts", "this.#balance += lent;", "this.#balance = lent;", ...LEASE),
   one("limiter/lease/lease.ts", "mark.returns === this.#returns ? now", "true ? now", ...LEASE),

@@ -171,7 +171,7 @@ export class ResilientStore implements AsyncStore {
     after?: Promise<unknown>,
   ): Promise<Decision> {
     // What `after` does may return tokens.
-    const decision = after === undefined ? recalled(this.#store, call, now) : undefined;
+    const decision = after ? undefined : recalled(this.#store, call, now);
     if (decision !== undefined) {
       arrived?.(decision);
       return Promise.resolve(decision);

@@ -149,12 +149,12 @@ export class Leases {
   }
 
   /** Returns all leased tokens to the store. */
-  async release(): Promise<void> {
-    await this.#settle([...this.#all]);
+  release(): Promise<void> {
+    return this.#settle(this.#all);
   }
 
   /** Drops leases, and returns their balances once their waiting requests are decided. */
-  async #settle(leases: readonly RefilledLease[]): Promise<void> {
+  async #settle(leases: Iterable<RefilledLease>): Promise<void> {
     await Promise.all(
       [...new Set(leases)].map(async (lease) => {
         this.#drop(lease);
