@@ -153,6 +153,8 @@ export const STORES = [
   transactional("now >= 0 && now <= MAX_NOW_MS", "now <= MAX_NOW_MS"),
   transactional("within === undefined && isConflict(error)", "isConflict(error)"),
   transactional("within === undefined && isConflict(error)", "false"),
+  transactional("[code, errno, originalCode]", "[code, errno]"),
+  transactional("String(each)", "each"),
 
   sharded('if (one.status === "rejected") continue;', 'if (one.status === "rejected") throw one.reason;'),
   sharded("b.value - a.value", "a.value - b.value"),

@@ -108,6 +108,13 @@ test.each<[string, object]>([
     "Prisma: a conflict of a raw query of an adapter",
     { code: "P2010", meta: { driverAdapterError: { cause: { originalCode: "40001" } } } },
   ],
+  [
+    "Prisma: a deadlock of a raw query of its adapter of MariaDB",
+    {
+      code: "P2010",
+      meta: { driverAdapterError: { cause: { originalCode: "1213", kind: "TransactionWriteConflict" } } },
+    },
+  ],
 ])("%s fails its key alone: calls on others go on", async (_, fields) => {
   const cause = Object.assign(new Error("undone"), fields);
   const { tx } = slow();

@@ -125,12 +125,13 @@ async function inTime<T>(deadline: Deadline, body: () => Promise<T>): Promise<T>
  * Codes of PostgreSQL, MySQL and Prisma after a conflict: a serialization failure, a deadlock, a lock wait, a row that has
  * changed. The database works, and has rolled the transaction back.
  */
-const CONFLICTS: readonly unknown[] = ["40001", "40P01", "55P03", 1205, 1213, 1020, "P2034"];
+const CONFLICTS: readonly string[] = ["40001", "40P01", "55P03", "1205", "1213", "1020", "P2034"];
 /** Whether this is a conflict, or an ORM's error around one. */
 function isConflict(error: unknown): boolean {
   try {
     return wrappedIn(error).some(({ code, errno, originalCode }) =>
-      [code, errno, originalCode].some((each) => CONFLICTS.includes(each)),
+      // Prisma's adapter of MariaDB has MySQL's numbers as text.
+      [code, errno, originalCode].some((each) => CONFLICTS.includes(String(each))),
     );
   } catch {
     // A proxy that has been revoked, or a getter of the client's.
