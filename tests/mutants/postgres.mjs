@@ -22,7 +22,7 @@ export const POSTGRES = [
     "transaction ? () => undefined : connectingBy",
     "true ? () => undefined : connectingBy",
   ),
-  of("postgres.ts", ...unit("postgres-deadline"))("transaction ? 3000 : 1000", "1000"),
+  of("postgres.ts", ...unit("postgres-deadline"))("transaction ? TIMEOUT_IN_TRANSACTION : 1000", "1000"),
   queue("queue.ts")("skipped.has(id) || busy.has(id)", "skipped.has(id)"),
   queueTested("where the server has no connection left")(
     "{ statements } = this.#executor;\n    while",

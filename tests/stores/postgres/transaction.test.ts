@@ -124,6 +124,23 @@ test("of two transactions that wait for each other one rejects with 40P01, and t
   );
 });
 
+test("with `lock_timeout` in the transaction, a call on a locked row rejects, and the rollback does not wait for the row", async () => {
+  const store = fixture.store();
+  const limit = stock("held", 10);
+  await store.decide(take(limit, "k"));
+  const [holder, client] = [new Client(fixture.server.options), new Client(fixture.server.options)];
+  await Promise.all([holder.connect(), client.connect()]);
+  await holder.query("BEGIN");
+  expect((await store.within(holder).decide(take(limit, "k"))).ok).toBe(true);
+  await client.query("BEGIN; SET LOCAL lock_timeout = '50ms'");
+  const bound = postgres(client, PATIENT).within(client);
+  await expect(bound.decide(take(limit, "k"))).rejects.toMatchObject({ cause: { code: "55P03" } });
+  await client.query("ROLLBACK");
+  await holder.query("ROLLBACK");
+  await Promise.all([holder.end(), client.end()]);
+  expect((await store.getValue(limit, "k")).value).toBeCloseTo(9, 6);
+});
+
 test("what a limiter on the store within a transaction takes is rolled back with it", async () => {
   const store = fixture.store();
   const configs = { order: { kind: "token bucket", rate: 1, period: 2 ** 40, capacity: 10 } } as const;

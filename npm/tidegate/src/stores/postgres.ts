@@ -58,6 +58,8 @@ export interface PostgresOptions extends Pick<MigrationOptions, "schema"> {
 
 /** Ms after which pg gives up the first statement; a limiter waits for 2 s of them. */
 const CONNECT_TIMEOUT = 10_000;
+/** Ms; longer than `deadlock_timeout` (1 s), so that PostgreSQL ends a deadlock before the store gives both calls up. */
+const TIMEOUT_IN_TRANSACTION = 3000;
 const OPTIONS = {
   schema: SCHEMA,
   statements: integerFrom("an integer from 1 to 100", 1, 100),
@@ -91,8 +93,7 @@ class PostgresStore implements AsyncStore {
       schema = "tidegate",
       statements = 2,
       batch = 256,
-      // PostgreSQL looks for a deadlock after 1 s (`deadlock_timeout`): its 40P01 has to come first.
-      statementTimeout = transaction ? 3000 : 1000,
+      statementTimeout = transaction ? TIMEOUT_IN_TRANSACTION : 1000,
       prepare = true,
       lease,
     } = options;
