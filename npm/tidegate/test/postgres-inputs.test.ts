@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { defineLimits } from "../src/index.ts";
 import { migrate, migration, postgres } from "../src/stores/postgres.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: these are what untyped callers pass
@@ -76,4 +77,22 @@ describe("a wrong argument is an InputError that names it", () => {
   ])("a schema with %s", (_, schema) => {
     expect(() => migration({ schema })).toThrow("`schema` must be");
   });
+});
+
+test("of an error with a `cause`, the deprecated `original` is not read: Sequelize 7 prints a warning", async () => {
+  const cause = Object.assign(new Error("could not serialize"), { code: "40001" });
+  let reads = 0;
+  const thrown = Object.defineProperty(Object.assign(new Error("wrapped", { cause }), { sql: "SELECT" }), "original", {
+    get() {
+      reads++;
+      return cause;
+    },
+  });
+  const client = { query: () => Promise.reject(thrown) };
+  const limits = defineLimits(
+    { api: { kind: "token bucket", rate: 1, period: 1 } },
+    { store: postgres(client).within(client) },
+  );
+  await expect(limits.limit("api")).rejects.toMatchObject({ cause });
+  expect(reads).toBe(0);
 });

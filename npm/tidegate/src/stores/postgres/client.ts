@@ -217,7 +217,10 @@ function takesNoText(client: DrizzleLike): boolean {
  */
 function driverErrorOf(error: unknown): unknown {
   try {
-    const { cause, driverError = cause, original = driverError, query, sql = query } = Object(error) as Wrapper;
+    const wrapper = Object(error) as Wrapper;
+    const { cause, driverError = cause, query, sql = query } = wrapper;
+    // Sequelize 7 prints a warning if `original` is read.
+    const original = driverError ?? wrapper.original;
     if (sql === undefined || !original) return error;
     // Sequelize adds them to the driver's error, too.
     hide(original, "sql");
