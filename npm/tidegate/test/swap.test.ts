@@ -287,7 +287,7 @@ test("an error after which nothing was done is repeated; any other is every call
 test.each([
   ["whose connection was reset is sent again, once", Object.assign(new Error("read"), { code: "ECONNRESET" }), 2],
   ["whose error wraps that one, too", new Error("query failed", { cause: { code: "EPIPE" } }), 2],
-  ["after which the database can be asked again, too", new Error("500"), 2],
+  ["that may be sent again, says the database, too", new Error("500"), 2],
   ["that fails otherwise is not sent again", new Error("denied"), 1],
 ])("a read %s", async (_, error, times) => {
   let reads = 0;
