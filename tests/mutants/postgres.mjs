@@ -96,7 +96,7 @@ export const POSTGRES = [
   of("postgres/fault.ts", ...unit("postgres-queue"))('"57P05": "idle session",', ""),
   of("postgres/executor.ts", ...unit("postgres-queue"))('isFull || undone === "idle session"', "isFull"),
   of("failure.ts", ...server("postgres/orms"))(
-    "inner = cause ?? parent ?? driverError ?? meta?.driverAdapterError ?? meta;",
+    "inner = error.cause ?? error.parent ?? error.driverError ?? error.meta?.driverAdapterError ?? error.meta;",
     "break;",
   ),
   postgres("executor.ts", "odd-clients")(

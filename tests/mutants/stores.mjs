@@ -154,6 +154,8 @@ export const STORES = [
   transactional("within === undefined && isConflict(error)", "isConflict(error)"),
   transactional("within === undefined && isConflict(error)", "false"),
   transactional("[code, errno, originalCode]", "[code, errno]"),
+  transactional(', "SQLITE_BUSY"', ""),
+  of("failure.ts", ...unit("transactional"))("error.cause ?? error.parent", "error.parent ?? error.cause"),
   transactional("String(each)", "each"),
 
   sharded('if (one.status === "rejected") continue;', 'if (one.status === "rejected") throw one.reason;'),
@@ -233,7 +235,7 @@ export const STORES = [
   dynamodb("afterWaiting(Math.max(until - performance.now(), 0), () => aborter.abort(), true)", "() => {}"),
   dynamodb("    stack.add((next) => next, retrying);\n", ""),
   attempt('["ECONNRESET", "EPIPE"]', "[]"),
-  attempt("wrappedIn(error).some(({ code }) => CLOSED.includes(code))", "CLOSED.includes(Object(error).code)"),
+  attempt("wraps(error, ({ code }) => CLOSED.includes(code))", "CLOSED.includes(Object(error).code)"),
   attempt("        if (!isClosed && database.readsAgain?.(error) !== true) throw error;\n", ""),
   attempt("!isClosed && database.readsAgain?.(error) !== true", "!isClosed"),
   dynamodb("Object(error).$metadata?.httpStatusCode >= 500", "false"),

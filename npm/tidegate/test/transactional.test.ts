@@ -1,5 +1,5 @@
 /** The store over a host's transaction: what it reads, what it writes, and how it reports what it finds. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { defineLimits, MINUTE, SECOND, type State } from "../src/index.ts";
 import { Limit, type Transaction, transactional } from "../src/stores/index.ts";
 import { fakeClock } from "../src/testing/index.ts";
@@ -95,6 +95,16 @@ test("a failing transaction is a StoreError with its cause", async () => {
   expect(d.cause).toMatchObject({ message: 'rows: take of "one:k" failed: deadlock', cause });
 });
 
+test("of an error with a `cause`, the deprecated `parent` is not read: Sequelize 7 prints a warning", async () => {
+  const reads = vi.fn(() => undefined);
+  const cause = Object.assign(new Error("undone"), { cause: { code: "40001" } });
+  Object.defineProperty(cause, "parent", { get: reads });
+  const store = transactional({ name: "rows", transaction: () => Promise.reject(cause) });
+  const d = await defineLimits({ one: bucket }, { store, log: false }).limit("one", { key: "k" });
+  expect(d.cause).toMatchObject({ scope: "key" });
+  expect(reads).not.toHaveBeenCalled();
+});
+
 test.each<[string, object]>([
   ["PostgreSQL: a serialization failure", { code: "40001" }],
   ["PostgreSQL: a deadlock, in Drizzle's error", { cause: { code: "40P01" } }],
@@ -102,6 +112,7 @@ test.each<[string, object]>([
   ["MySQL: a deadlock", { code: "ER_LOCK_DEADLOCK", errno: 1213 }],
   ["MySQL: a lock wait, in TypeORM's error", { driverError: { code: "ER_LOCK_WAIT_TIMEOUT", errno: 1205 } }],
   ["MariaDB: a row that has changed", { code: "ER_CHECKREAD", errno: 1020 }],
+  ["SQLite: a database that another transaction has locked", { code: "SQLITE_BUSY" }],
   ["Prisma: a conflict", { code: "P2034" }],
   ["Prisma: a conflict of a raw query", { code: "P2010", meta: { code: "40001" } }],
   [

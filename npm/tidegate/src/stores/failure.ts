@@ -94,11 +94,22 @@ export function wrappedIn(error: unknown): Wrapper[] {
   const found: Wrapper[] = [];
   let inner = error;
   while (found.length <= MOST_WRAPPERS && typeof inner === "object" && inner !== null) {
-    const { cause, parent, driverError, meta } = inner as Wrapper;
-    found.push(inner);
-    inner = cause ?? parent ?? driverError ?? meta?.driverAdapterError ?? meta;
+    const error = inner as Wrapper;
+    found.push(error);
+    // Sequelize 7 prints a warning if `parent` is read.
+    inner = error.cause ?? error.parent ?? error.driverError ?? error.meta?.driverAdapterError ?? error.meta;
   }
   return found;
+}
+
+/** Whether this holds for an error or one that it wraps. */
+export function wraps(error: unknown, is: (one: Wrapper) => boolean): boolean {
+  try {
+    return wrappedIn(error).some(is);
+  } catch {
+    // A proxy that has been revoked, or a getter of the client's.
+    return false;
+  }
 }
 
 /** One of our errors as it is, any other as the cause of a `StoreError`. */

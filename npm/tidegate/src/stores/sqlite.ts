@@ -7,7 +7,7 @@
 import { during } from "#workers";
 import { InputError, messageOf } from "../limit/errors.ts";
 import type { AsyncStore } from "./contract.ts";
-import { wrappedIn } from "./failure.ts";
+import { wraps } from "./failure.ts";
 import { wellFormed } from "./record.ts";
 import { notAClient, type TableOptions, tableStore } from "./table.ts";
 
@@ -108,7 +108,7 @@ export function sqlite(client: SqliteLike, options: SqliteOptions = {}): AsyncSt
       /database (table )?is (locked|busy)|SQLITE_BUSY|TRANSACTION_ACTIVE/i.test(messageOf(error))
         ? "database"
         : undefined,
-    readsAgain: (error) => wrappedIn(error).some(({ code }) => CLOSED.includes(code)),
+    readsAgain: (error) => wraps(error, ({ code }) => CLOSED.includes(code)),
   }));
   // On D1 the requests of an isolate share steps.
   return Object.assign(store, { during });

@@ -6,7 +6,7 @@ import { shardingBy } from "../limit/shards.ts";
 import type { AsyncStore, Deadline } from "./contract.ts";
 import { messageOf } from "../limit/errors.ts";
 import { monotonicNow, overdueTimers } from "../limit/monotonic.ts";
-import { idsOf, KeyError, wrappedIn } from "./failure.ts";
+import { idsOf, KeyError, wraps } from "./failure.ts";
 import { type Run, Steps, storeOf, type Transaction } from "./steps.ts";
 import { KeyedQueue, queueOf } from "./keyed-queue.ts";
 
@@ -122,22 +122,16 @@ async function inTime<T>(deadline: Deadline, body: () => Promise<T>): Promise<T>
 }
 
 /**
- * Codes of PostgreSQL, MySQL and Prisma after a conflict: a serialization failure, a deadlock, a lock wait, a row that has
- * changed. The database works, and has rolled the transaction back.
+ * Codes of PostgreSQL, MySQL, Prisma and SQLite after a conflict: a serialization failure, a deadlock, a lock wait, a row that
+ * has changed. The database works, and has rolled the transaction back.
  */
-const CONFLICTS: readonly string[] = ["40001", "40P01", "55P03", "1205", "1213", "1020", "P2034"];
+const CONFLICTS: readonly string[] = ["40001", "40P01", "55P03", "1205", "1213", "1020", "P2034", "SQLITE_BUSY"];
 /** Whether this is a conflict, or an ORM's error around one. */
-function isConflict(error: unknown): boolean {
-  try {
-    return wrappedIn(error).some(({ code, errno, originalCode }) =>
-      // Prisma's adapter of MariaDB has MySQL's numbers as text.
-      [code, errno, originalCode].some((each) => CONFLICTS.includes(String(each))),
-    );
-  } catch {
-    // A proxy that has been revoked, or a getter of the client's.
-    return false;
-  }
-}
+const isConflict = (error: unknown): boolean =>
+  wraps(error, ({ code, errno, originalCode }) =>
+    // Prisma's adapter of MariaDB has MySQL's numbers as text.
+    [code, errno, originalCode].some((each) => CONFLICTS.includes(String(each))),
+  );
 
 /** A conflict that `transaction` gave up on. It concerns the call's keys: calls on others go on. */
 class Conflict extends KeyError {

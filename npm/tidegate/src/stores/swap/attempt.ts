@@ -1,7 +1,7 @@
 /** One attempt of a step: reads what its calls need, decides on them, and writes that if nothing has changed meanwhile. */
 import { messageOf, readable } from "../../limit/errors.ts";
 import { overdueTimers } from "../../limit/monotonic.ts";
-import { KeyError, wrappedIn } from "../failure.ts";
+import { KeyError, wraps } from "../failure.ts";
 import { SLACK, Steps, type Transaction } from "../steps.ts";
 import type { Entry, Swappable, Write } from "./database.ts";
 import type { RoundTripsByKind } from "./round-trips.ts";
@@ -53,7 +53,7 @@ export async function attempt<Version>(
     const read = async (): Promise<readonly Entry<Version>[]> => database.read(ids, until.at);
     try {
       const entries = await read().catch((error: unknown) => {
-        const isClosed = wrappedIn(error).some(({ code }) => CLOSED.includes(code));
+        const isClosed = wraps(error, ({ code }) => CLOSED.includes(code));
         if (!isClosed && database.readsAgain?.(error) !== true) throw error;
         // It has changed nothing.
         return read();
