@@ -45,9 +45,9 @@ const FETCH: Check = { ...FUNCTION, expects: "given if the host has none but thi
  * if the request is idempotent and its body can be sent again, and all requests of the key wait meanwhile: for
  * `Retry-After` plus `jitter`, or with exponential backoff if the server sets none, or one of 0. Then the oldest go first, at
  * once no more than were in flight at the denial, and one more for each round of grants (for two, if retries are denied and few
- * are in flight), until the queue is idle. A denial that would wait longer than `maxWait` or `deadline` is returned as the response, and the other
- * requests of the key wait. A denial by an unrelated host, to which a redirect led, is returned too: what that host reports is not
- * read.
+ * are in flight), until the queue is idle. A denial that would wait longer than `maxWait` or `deadline` is returned as the
+ * response, and the other requests of the key wait. A denial by an unrelated host, to which a redirect led, is returned too: what
+ * that host reports is not read.
  *
  * Aborting a queued request returns its tokens. Rejects with a `QueueError` if the queue is full, or own tokens or the
  * server's limits come after the deadline; and with the errors of `fetch`, which are not retried. A `Request` with a body

@@ -28,7 +28,7 @@ export interface Row {
 }
 
 /** The statements of a store on its table. */
-export interface Statements extends Pick<Swappable<unknown>, "readsAgain" | "unanswered" | "trips"> {
+export interface Statements extends Pick<Swappable<unknown>, "unanswered" | "trips"> {
   create(): Promise<unknown>;
   /** The states under these identities, in their order; `null` if there is none. */
   read(ids: readonly string[]): Promise<readonly unknown[]>;
@@ -45,6 +45,8 @@ export interface Statements extends Pick<Swappable<unknown>, "readsAgain" | "una
   isForeign(error: unknown): boolean;
   /** What is busy, if nothing was done and another attempt may succeed. */
   busy(error: unknown): Busy | undefined;
+  /** Whether a read that failed with this is sent again, once. */
+  readsAgain(error: unknown): boolean;
 }
 
 /** The error if a store got something else instead of a client. */
@@ -132,7 +134,7 @@ export function tableStore(
       });
     },
     busy: statements.busy,
-    readsAgain: (error) => statements.readsAgain?.(error) === true,
+    readsAgain: statements.readsAgain,
     trips: statements.trips,
     unanswered: statements.unanswered,
   });
