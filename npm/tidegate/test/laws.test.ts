@@ -41,11 +41,21 @@ function limiter(one: Config): { limits: Limiter<"l", MemoryStore>; clock: FakeC
 
 /** The most that law 1 lets a limit grant from its first call at START until `end`. */
 function bound(one: Config, end: number): number {
-  const most = one.capacity ?? one.rate;
-  if (one.kind === "token bucket") return most + (one.rate * (end - START)) / Number(one.period);
-  const window = (at: number) => Math.floor((at - Number(one.start ?? 0)) / Number(one.period));
-  return most + one.rate * (window(end) - window(START));
+  return (one.capacity ?? one.rate) + come(one, START, end);
 }
+
+const window = (one: Extract<Config, { kind: "fixed window" }>, at: number) =>
+  Math.floor((at - Number(one.start ?? 0)) / Number(one.period));
+
+/** The tokens that come back from `begin` to `end`. */
+function come(one: Config, begin: number, end: number): number {
+  if (one.kind === "token bucket") return (one.rate * (end - begin)) / Number(one.period);
+  return one.rate * (window(one, end) - window(one, begin));
+}
+
+/** When the window of START begins: a token bucket that finds it stored counts from there. */
+const beginOf = (one: Config): number =>
+  one.kind === "token bucket" ? START : Number(one.start ?? 0) + window(one, START) * Number(one.period);
 
 /** The rate in tokens per ms, and the capacity. */
 const plain = (one: Config) => ({ rate: one.rate / Number(one.period), capacity: one.capacity ?? one.rate });
@@ -54,7 +64,13 @@ describe("two limits of one name, as in a rolling deployment, while their state 
   const both = fc.tuple(config, config);
   const together = fc.array(fc.record({ first: fc.boolean(), count: amount(120), wait: forward }), { maxLength: 60 });
 
-  test("grant no more than the larger rate and capacity if both are token buckets, else than both rates", () => {
+  // What came back between the beginning of the first call's window and that call counts, too.
+  const bucket: Config = { kind: "token bucket", rate: 1, period: 100, capacity: 83 };
+  const longer: Config = { kind: "fixed window", rate: 1, period: 67_691, start: 0 };
+  const shorter: Config = { kind: "fixed window", rate: 1, period: 8919, start: 0, capacity: 95 };
+  const atOnce = (...counts: [number, number]) => counts.map((count, i) => ({ first: i === 0, count, wait: 0 }));
+
+  test("grant no more than the larger rate and capacity if both are token buckets, else than both rates from the begin of a window", () => {
     fc.assert(
       fc.property(both, together, (configs, history) => {
         let state: State | null = null;
@@ -69,11 +85,20 @@ describe("two limits of one name, as in a rolling deployment, while their state 
         const [one, other] = configs;
         const [a, b] = [plain(one), plain(other)];
         const most = Math.max(a.capacity, b.capacity);
-        const come = (of: Config) => bound(of, now) - plain(of).capacity;
         const buckets = one.kind === "token bucket" && other.kind === "token bucket";
-        const allowed = buckets ? most + Math.max(a.rate, b.rate) * (now - START) : most + come(one) + come(other);
+        const begin = Math.min(beginOf(one), beginOf(other));
+        const back = buckets
+          ? Math.max(a.rate, b.rate) * (now - START)
+          : come(one, begin, now) + come(other, begin, now);
+        const allowed = most + back;
         expect(granted).toBeLessThanOrEqual(allowed * (1 + 1e-9) + 1e-6);
       }),
+      {
+        examples: [
+          [[{ ...shorter, capacity: 17 }, bucket], atOnce(1, 83)],
+          [[shorter, longer], atOnce(95, 0.01)],
+        ],
+      },
     );
   });
 });
