@@ -112,11 +112,13 @@ export const CALLERS = [
   one("client/fetch.ts", "at - now > maxWait ?", "false ?", FETCH),
   one(
     "client/fetch.ts",
-    "    pace.denied(at, attempt > 0);\n    return at - now",
-    "    if (at - now <= maxWait) pace.denied(at, attempt > 0);\n    return at - now",
+    "    pace.denied(retryTime(reported, now, wait), attempt > 0);",
+    "    if (retryTime(reported, now, wait) - now <= maxWait) pace.denied(retryTime(reported, now, wait), attempt > 0);",
     RETRIES,
   ),
-  one("client/fetch.ts", "    pace.denied(at, attempt > 0);\n", "", FETCH),
+  one("client/fetch.ts", "    pace.denied(retryTime(reported, now, wait), attempt > 0);\n", "", FETCH),
+  // The wait is `Retry-After`, and not that of an empty limit.
+  one("client/fetch.ts", "const at = pace.at(now);", "const at = retryTime(reported, now, wait);", RETRIES),
   one("client/fetch.ts", "if (response.redirected && !", "if (false && !", RETRIES),
   one("client/fetch.ts", "`) || `.", "`) && `.", RETRIES),
   one(

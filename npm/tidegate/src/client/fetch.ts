@@ -118,8 +118,10 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     }
     const { attempt, key, notAfter } = request;
     const longest = Math.min(maxWait, notAfter - now);
-    const at = retryTime(reported, now, { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` });
-    pace.denied(at, attempt > 0);
+    const wait = { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` };
+    pace.denied(retryTime(reported, now, wait), attempt > 0);
+    // Another limit that it reports may be empty for longer than `Retry-After`.
+    const at = pace.at(now);
     return at - now > maxWait ? undefined : at;
   }
 

@@ -244,6 +244,38 @@ test("a denial with a wait beyond `maxWait` is returned, and the requests behind
   expect([(await second).status, times]).toEqual([200, [0, 120 * SECOND]]);
 });
 
+// As GitHub may: a pause of 5 s, and nothing left of the hour's limit for 40 minutes.
+test.each([
+  ["`maxWait`", {}, [429, 200]],
+  ["`deadline`", { maxWait: 3_600_000, deadline: 60_000 }, [429, "late"]],
+  ["neither", { maxWait: 3_600_000 }, [200, 200]],
+])(
+  "a denial whose `Retry-After` ends before an empty limit's reset, which is beyond %s",
+  async (_, options, expected) => {
+    const clock = fakeClock(0);
+    const headers = { "Retry-After": "5", RateLimit: '"pause";r=0;t=5, "hour";r=0;t=2400' };
+    const times: number[] = [];
+    const send = async (): Promise<Response> => {
+      times.push(clock.now());
+      return new Response("", clock.now() < 2400 * SECOND ? { status: 429, headers } : {});
+    };
+    const waits: number[] = [];
+    const fetch = createFetch({ ...options, clock, jitter: 0, fetch: send, onRetry: ({ wait }) => waits.push(wait) });
+    const outcomeOf = async () =>
+      fetch(URL_).then(
+        ({ status }) => status,
+        ({ reason }) => reason,
+      );
+    const first = outcomeOf();
+    await clock.pass(SECOND);
+    const second = outcomeOf();
+    await clock.pass(2400 * SECOND);
+    expect([await first, await second]).toEqual(expected);
+    expect(times.every((at) => at === 0 || at === 2400 * SECOND)).toBe(true);
+    expect(waits).toEqual(expected[0] === 200 ? [2400 * SECOND] : []);
+  },
+);
+
 /** What requests get that are redirected with these statuses, each before one of the key's own. */
 const [NOT_READ, READ] = [
   [429, 200, 503, 200, 200, 200],
