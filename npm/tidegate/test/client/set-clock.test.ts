@@ -43,6 +43,21 @@ describe("where the host's time is set", () => {
     for (const [i, at] of ran.entries()) expect(at).toBeGreaterThanOrEqual((i - 1) * 100 - 100);
   });
 
+  test("back, with a limiter on the host's clock, the waiting calls keep their spacing until a further call: then all wait for the clock", async () => {
+    const start = performance.now(); // which is not set
+    const ran: number[] = [];
+    const limiter = defineLimits({ calls: spaced });
+    const throttled = throttle(() => ran.push(performance.now() - start), { limiter, name: "calls" });
+    const calls = [1, 2, 3, 4, 5].map(() => throttled());
+    await pass(200);
+    vi.setSystemTime(Date.now() - 5 * SECOND);
+    await pass(100);
+    calls.push(throttled());
+    await pass(6 * SECOND);
+    await Promise.all(calls);
+    expect(ran).toEqual([0, 100, 200, 300, 5400, 5500]);
+  });
+
   test("ahead, a burst of one call more than the capacity runs first, and the others keep their spacing", async () => {
     const start = performance.now(); // which is not set
     const ran: number[] = [];
