@@ -71,3 +71,18 @@ export const takeWhileEmptied = async (key) => {
   const answers = limits.limit("shared", { key });
   return [await emptied(), granted([await answers])];
 };
+/** How many states there are, of one that is taken from, after the database was opened again `ms` later. */
+export const keptAfter = async (ms, name) => {
+  const open = () => defineLimits(configs, { store: webStorage({ name }), timeout: 60_000 });
+  granted([await open().limit("paced")]);
+  const { now } = Date;
+  Date.now = () => now() + ms;
+  await open().getValue("also");
+  Date.now = now;
+  const result = (request) =>
+    new Promise((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(request.error);
+    });
+  return result((await result(indexedDB.open(name))).transaction("states").objectStore("states").count());
+};

@@ -76,6 +76,13 @@ for (const [name, launch] of browsers) {
         await context.close();
       });
 
+      test("a database that is opened loses the states that have been full for a minute", async () => {
+        const tab = await open(await browser.newContext());
+        // It is full 50 ms after its call.
+        expect(await evaluate(tab, "keptAfter(50_000, 'soon')")).toBe(1);
+        expect(await evaluate(tab, "keptAfter(90_000, 'later')")).toBe(0);
+      });
+
       test("calls that three tabs throttle by one limit are spaced as one", async () => {
         const context = await browser.newContext();
         const tabs = await Promise.all([open(context), open(context), open(context)]);
