@@ -119,6 +119,12 @@ export const CALLERS = [
   one("client/fetch.ts", "    pace.denied(retryTime(reported, now, wait), attempt > 0);\n", "", FETCH),
   // The wait is `Retry-After`, and not that of an empty limit.
   one("client/fetch.ts", "const at = pace.at(now);", "const at = retryTime(reported, now, wait);", RETRIES),
+  // A server's wait outlives its queue.
+  one("client/fetch.ts", "if (pace.holds(now)) paces.set(request.key, pace);", "", RETRIES),
+  one("client/fetch.ts", "    paces.set(key, pace);\n", "", RETRIES),
+  one("client/fetch.ts", "if (pace.holds(clock.now())) paces", "if (pace.holds(clock.now()) || true) paces", RETRIES),
+  one("client/fetch.ts", "if (pace.holds(clock.now())) paces.set(first, pace);", "", RETRIES),
+  one("client/server-pace.ts", " || this.#low.size > 0", "", RETRIES),
   one("client/fetch.ts", "if (response.redirected && !", "if (false && !", RETRIES),
   one("client/fetch.ts", "`) || `.", "`) && `.", RETRIES),
   one(

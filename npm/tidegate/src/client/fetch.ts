@@ -64,8 +64,18 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   const clock = ownClock ?? systemClock();
   const semaphore = semaphoreOf(concurrency);
   const sources = limit === undefined ? undefined : sourcesOf(limit, () => clock.now());
+  /** Of the servers that delay requests, by key: as long as they do, although an idle queue may be dropped. */
+  const paces = new Map<string | undefined, ServerPace>();
+  const paceOf = (key: string | undefined): ServerPace => {
+    for (const [first, pace] of paces) {
+      paces.delete(first);
+      if (pace.holds(clock.now())) paces.set(first, pace);
+      break;
+    }
+    return paces.get(key) ?? new ServerPace(slowBelow, semaphore);
+  };
   const queues = new Queues((key) => {
-    const pace = new ServerPace(slowBelow, semaphore);
+    const pace = paceOf(key);
     return { clock, maxQueued, semaphore: pace, pace, source: sources?.(key) };
   });
   let calls = 0;
@@ -104,6 +114,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     // Dates are read by the host's time, which this clock may be ahead of.
     const reported = readRateLimit(response.headers, ownClock?.now());
     pace.learn(reported, request.number, now);
+    if (pace.holds(now)) paces.set(request.key, pace);
     let chosen: boolean | undefined;
     try {
       chosen = retry?.(response);
@@ -120,6 +131,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
     const longest = Math.min(maxWait, notAfter - now);
     const wait = { attempt, jitter, longest, key: `${identity} ${key} ${attempt}` };
     pace.denied(retryTime(reported, now, wait), attempt > 0);
+    paces.set(key, pace);
     // Another limit that it reports may be empty for longer than `Retry-After`.
     const at = pace.at(now);
     return at - now > maxWait ? undefined : at;

@@ -1,7 +1,7 @@
 /** The queues of a function, one for each key. */
 import { Queue, type QueueParts } from "./queue.ts";
 
-/** Idle queues that are kept: they hold a server's limits and spare tokens. */
+/** Idle queues that are kept: they hold spare tokens. */
 const KEPT = 1000;
 
 /** Makes a queue at a key's first call. */

@@ -59,6 +59,11 @@ export class ServerPace implements Pace, Places {
     return at;
   }
 
+  /** Whether it delays requests, or will after the next one. */
+  holds(now: number): boolean {
+    return this.at(now) > now || this.#low.size > 0;
+  }
+
   ran(now: number): void {
     for (const low of this.#low.values()) {
       if (low.config !== undefined) low.state = evaluate(low.state, low.config, { now, reserve: true }).state;

@@ -1,6 +1,7 @@
 /** A retry is part of a request that was accepted: no queue that is drained or full refuses it. */
-import { expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createFetch } from "../../src/client/index.ts";
+import { ServerPace } from "../../src/client/server-pace.ts";
 import { defineLimits, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
@@ -275,6 +276,53 @@ test.each([
     expect(waits).toEqual(expected[0] === 200 ? [2400 * SECOND] : []);
   },
 );
+
+describe("after requests to 2,000 other hosts", () => {
+  const others = async (fetch: (url: string) => Promise<unknown>) => {
+    for (let i = 0; i < 2000; i++) await fetch(`https://${i}.example/`);
+  };
+
+  test.each([
+    ["a denial", { status: 429, headers: { "Retry-After": "3600" } }, ["late", "late"]],
+    ["a limit of which nothing is left", { headers: { RateLimit: '"hour";r=0;t=3600' } }, ["late", "late"]],
+    [
+      "a limit of which little is left, but the first",
+      { headers: { RateLimit: '"hour";r=1;t=3600', "RateLimit-Policy": '"hour";q=9' } },
+      [200, "late"],
+    ],
+  ])("requests still wait for %s", async (_, init, expected) => {
+    const clock = fakeClock(0);
+    const send = async (input: unknown) => new Response("", input === URL_ ? init : {});
+    const fetch = createFetch({ clock, fetch: send, deadline: SECOND });
+    await fetch(URL_);
+    await others(fetch);
+    const outcomes: unknown[] = [];
+    for (let i = 0; i < 2; i++) {
+      outcomes.push(
+        await fetch(URL_).then(
+          ({ status }) => status,
+          ({ reason }) => reason,
+        ),
+      );
+    }
+    expect(outcomes).toEqual(expected);
+  });
+
+  test("nothing is kept of a denial that is over", async () => {
+    const clock = fakeClock(0);
+    const holds = vi.spyOn(ServerPace.prototype, "holds");
+    onTestFinished(() => holds.mockRestore());
+    const denial = { status: 429, headers: { "Retry-After": "3600" } };
+    const fetch = createFetch({ clock, fetch: async (input) => new Response("", input === URL_ ? denial : {}) });
+    await fetch(URL_);
+    await clock.pass(3600 * SECOND + 60 * SECOND);
+    await others(fetch);
+    holds.mockClear();
+    await fetch("https://one-more.example/");
+    // Of its own host, and of no other.
+    expect(holds).toHaveBeenCalledTimes(1);
+  });
+});
 
 /** What requests get that are redirected with these statuses, each before one of the key's own. */
 const [NOT_READ, READ] = [
