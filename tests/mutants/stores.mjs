@@ -241,6 +241,8 @@ export const STORES = [
   dynamodb("Object(error).$metadata?.httpStatusCode >= 500", "false"),
   dynamodb("TransactionConflict|Provisioned", "TransactionConflict|TransactionInProgress|Provisioned"),
   dynamodb("causes?.every(", "causes?.some("),
+  dynamodb(' || name === "TransactionCanceledException";', ";"),
+  dynamodb('reasons?.find(({ Code }) => Code === "ValidationError")?.Message ?? ', ""),
   dynamodb("if (changes.length === 1 && Delete !== undefined) return database.deleteItem(Delete, at);\n", ""),
   dynamodb('"attribute_not_exists(#state)" : "#state = :state"', '"attribute_not_exists(#none)" : "#state = :state"'),
   mongodb("{ $inc: { touched: 1 } as never }", "{ $set: {} }"),

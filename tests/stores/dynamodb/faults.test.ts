@@ -292,9 +292,26 @@ test.each(["pk", "pk sk", "id sk"])("a table with the key %s: the error names th
     AttributeDefinitions: names.map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
     KeySchema: names.map((AttributeName, i) => ({ AttributeName, KeyType: i === 0 ? "HASH" : "RANGE" })),
   });
-  const { cause } = await limitsOn(TableName).limit("login");
-  expect(String(cause)).toContain(`the table "${TableName}" has another key`);
-  expect(String(cause)).toContain("the partition key `id`, a string, and no sort key");
+  const limits = limitsOn(TableName);
+  const { decisions } = await limits.limitAll(pair);
+  for (const { cause } of [await limits.limit("login"), ...decisions]) {
+    expect(String(cause)).toContain(`the table "${TableName}" has another key`);
+    expect(String(cause)).toContain("the partition key `id`, a string, and no sort key");
+  }
+});
+
+test("a table with another key that a transaction reports in its reasons alone", async () => {
+  const message =
+    "Transaction cancelled, please refer cancellation reasons for specific reasons [None, ValidationError]";
+  const reason = { Code: "ValidationError", Message: "The provided key element does not match the schema" };
+  const reasons = [{ Code: "None" }, reason];
+  const body = error("TransactionCanceledException", { message, CancellationReasons: reasons });
+  const { client } = failing(1, "TransactGetItems", body);
+  const table = await fixture.server.createTable("reasons");
+  const { decisions } = await limitsOn(table, client).limitAll(pair);
+  for (const { cause } of decisions)
+    expect(String(cause)).toContain(`the table "reasons" has another key (${reason.Message}); create it with`);
+  client.destroy();
 });
 
 test("limitAll on 100 limits and keys is one transaction", async () => {

@@ -36,6 +36,8 @@ export interface DynamoDbOptions {
   table?: string | undefined;
 }
 
+/** The error of a transaction; other errors have `name` alone. */
+type Canceled = Pick<TransactionCanceledException, "CancellationReasons"> & { readonly name: string };
 type Client = Pick<DynamoDB, keyof DynamoDbLike>;
 /** The attribute `state` as it was read: `undefined` if there is none. */
 type Version = AttributeValue | undefined;
@@ -90,10 +92,12 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
     try {
       return await request({ abortSignal: aborter.signal });
     } catch (error) {
-      const message = messageOf(error);
-      const name = (error as Error | undefined)?.name;
+      const { name, CancellationReasons: reasons } = Object(error) as Canceled;
+      // The message of a transaction may be the codes alone.
+      const message = reasons?.find(({ Code }) => Code === "ValidationError")?.Message ?? messageOf(error);
       const isAbsent = name === "ResourceNotFoundException";
-      if (!isAbsent && !(name === "ValidationException" && /\bkeys?\b/.test(message))) throw error;
+      const isInvalid = name === "ValidationException" || name === "TransactionCanceledException";
+      if (!isAbsent && !(isInvalid && /\bkeys?\b/.test(message))) throw error;
       const what = isAbsent
         ? `there is no table "${TableName}", or it is not active`
         : `the table "${TableName}" has another key`;
@@ -141,7 +145,7 @@ export function dynamodb(client: DynamoDbLike, options: DynamoDbOptions = {}): A
     },
     readsAgain: (error) => Object(error).$metadata?.httpStatusCode >= 500,
     busy(error) {
-      const { name, CancellationReasons } = Object(error) as TransactionCanceledException;
+      const { name, CancellationReasons } = Object(error) as Canceled;
       const causes =
         name === "TransactionCanceledException" ? CancellationReasons?.map(({ Code = "" }) => Code) : [name];
       // Mostly one partition is throttled, and never all calls: a table grants up to its throughput.
