@@ -118,6 +118,21 @@ test("nothing is read for a minute after the deletion, in which KV may go on ser
   expect(gets).toHaveBeenCalledOnce();
 });
 
+test("a key is read once a minute, and by each call that is made meanwhile; it is written once a second", async () => {
+  const [gets, puts] = [vi.spyOn(namespace, "get"), vi.spyOn(namespace, "put")];
+  const limits = isolate();
+  await Promise.all([1, 2, 3].map(() => limits.limit("quota")));
+  expect([gets.mock.calls.length, puts.mock.calls.length]).toEqual([3, 1]);
+  await Promise.all([1, 2, 3].map(() => limits.limit("quota")));
+  vi.advanceTimersByTime(999);
+  await limits.check("quota");
+  expect([gets.mock.calls.length, puts.mock.calls.length]).toEqual([3, 1]);
+  vi.advanceTimersByTime(1);
+  await limits.check("quota");
+  expect([gets.mock.calls.length, puts.mock.calls.length]).toEqual([3, 2]);
+  expect((await isolate().getValue("quota")).value).toBe(4);
+});
+
 test("a key of more bytes than KV takes is stored under a shorter one", async () => {
   await isolate().limit("quota", { key: "\u20ac".repeat(200), count: 4 });
   expect([...values.keys()].map((key) => new TextEncoder().encode(key).length <= 512)).toEqual([true]);
