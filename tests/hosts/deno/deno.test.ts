@@ -87,7 +87,7 @@ await inRuntime("deno", async (deno) => {
     });
   });
 
-  test("a denial and a check write nothing; a corrupt entry is reported; more states than a transaction can check are refused", async () => {
+  test("a denial and a check write nothing; reported are a corrupt entry, too many states, and a database that was closed", async () => {
     const results = (await run("look.js", onKv, [database("look")])) as Record<string, unknown>;
     expect(results).toMatchObject({ untouched: null, unchanged: true, denied: false });
     expect(results["tooMany"]).toMatch(/^TIDEGATE_INPUT `shards` must be at most 100 .* got 101$/);
@@ -96,5 +96,7 @@ await inRuntime("deno", async (deno) => {
       false,
       expect.stringMatching(/^TIDEGATE_STORE deno-kv: read of "two:broken" failed: .*15 bytes/),
     ]);
+    const failed = 'deno-kv: take of "two:a" failed: ';
+    expect(results["closed"]).toEqual([`${failed}Database is closed.`, `${failed}Bad resource ID`]);
   });
 });
