@@ -101,6 +101,25 @@ test("a reset reaches an isolate that has cached the key", async () => {
   expect((await cached.limit("quota")).ok).toBe(true);
 });
 
+test.each([
+  [120, [120]],
+  [179, [119, 178, 179]],
+])(
+  "an isolate that granted a key counts by itself until it reads a reset, %d s after its last write",
+  async (last, calls) => {
+    const limits = isolate();
+    await limits.limit("quota", { count: 10 });
+    vi.advanceTimersByTime(1000);
+    await isolate().reset("quota");
+    let at = 1;
+    for (const each of calls) {
+      vi.advanceTimersByTime((each - at) * 1000);
+      at = each;
+      expect((await limits.limit("quota")).ok, `${each}`).toBe(each === last);
+    }
+  },
+);
+
 test("nothing is read for a minute after the deletion, in which KV may go on serving what it held", async () => {
   const limits = defineLimits(configs, { store: workersKv(namespace), timeout: 10_000 });
   await limits.limit("quota");
