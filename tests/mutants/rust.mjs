@@ -32,6 +32,8 @@ export const RUST = [
     one("core", "bucket.rs", "min(ceil(max(full.ts, now)), MAX_NOW_MS)", replace, "tests/laws/state.rs"),
   ),
   one("core", "bucket.rs", "full_at <= min(now, MAX_NOW_MS - 1.0)", "full_at <= now", "tests/laws/state.rs"),
+  // What a lease and its store hold together.
+  one("core", "lease.rs", "kept.value - missing", "kept.value + self.leased - count", "tests/laws/lease.rs"),
   // The keys and the numbers of the WebAssembly engine.
   one("wasm", "engine.rs", ".zip(words)", ".zip(words).take(2)", "src/engine.rs"),
   // The folder on LMDB.

@@ -37,9 +37,11 @@ impl Lease {
             return Spending::Denied(Decision::never(now));
         }
         let kept = bucket.refill(Some(self.kept), now);
-        let after = State { value: kept.value + self.leased - count, ts: kept.ts };
+        let missing = count - self.leased;
+        // As `take` computes it: rounded in another order, it could grant what is denied here.
+        let after = State { value: kept.value - missing, ts: kept.ts };
         if after.value < 0.0 {
-            let Outcome { decision, .. } = bucket.take(Some(self.kept), now, count - self.leased, false);
+            let Outcome { decision, .. } = bucket.take(Some(self.kept), now, missing, false);
             return Spending::Denied(Decision { value: kept.value + self.leased, ..decision });
         }
         let held = State { value: min(after.value, bucket.capacity), ..after };

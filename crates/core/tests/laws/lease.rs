@@ -74,3 +74,21 @@ fn a_lease_grants_neither_more_than_the_capacity_nor_the_tokens_of_a_debt() {
     let poisoned = Lease { kept: State::new_unchecked(0.0, 1e12 + 4e6), leased: 0.0 };
     assert!(matches!(poisoned.spend(&bucket, 1e12, 1.0), Spending::Undecided(_)));
 }
+
+/// In tenths, sums depend on their order: -5.0 + 5.1 is less than 0.1, and 5.1 - 0.1 is 5.0.
+#[test]
+fn a_denial_takes_nothing_and_its_retry_at_is_exact_where_sums_are_rounded() {
+    let bucket = policy(&tidegate_oracle::Limit::window(10.0, 1000.0)).bucket(0.0);
+    let tenths = |tenths: i32| f64::from(tenths) / 10.0;
+    for kept in -60..=60 {
+        let kept = State::new_unchecked(tenths(kept), 0.0);
+        for (leased, count) in (0..60).flat_map(|leased| (0..60).map(move |count| (tenths(leased), tenths(count)))) {
+            let lease = Lease { kept, leased };
+            let Spending::Denied(denied) = lease.spend(&bucket, 0.0, count) else { continue };
+            assert!(!denied.ok, "{lease:?} {count}");
+            let at = denied.retry_at.expect("a time");
+            assert!(matches!(lease.spend(&bucket, at - 1.0, count), Spending::Denied(_)), "{lease:?} {count}");
+            assert!(!matches!(lease.spend(&bucket, at, count), Spending::Denied(_)), "{lease:?} {count}");
+        }
+    }
+}
