@@ -30,7 +30,7 @@ impl Series {
         if self.steps.is_empty() {
             self.first = at;
         }
-        while (at.max(self.last()) - at.min(self.first)) as usize >= STEPS {
+        while at.max(self.last()) - at.min(self.first) >= STEPS as i64 {
             self.widen();
             at = (now / self.width_ms).floor() as i64;
         }
@@ -92,8 +92,9 @@ impl Peak {
     pub(crate) fn add(&mut self, now: f64, count: f64) {
         let PeakReport { width, at, tokens: most } = &mut self.busiest;
         let number = (now / *width).floor();
-        let places = self.latest.len();
-        let (of, tokens) = &mut self.latest[number as usize % places];
+        // Not of the number as `usize`: in WebAssembly that ends in 2106.
+        let place = number as u64 % self.latest.len() as u64;
+        let (of, tokens) = &mut self.latest[place as usize];
         if *of != number {
             (*of, *tokens) = (number, 0.0);
         }

@@ -45,6 +45,15 @@ describe("replay", () => {
     }
   });
 
+  // A length and an index of WebAssembly have 32 bits.
+  test("times 2^32 seconds apart are in different steps, and seconds beyond 2^32 are counted apart", async () => {
+    const times = [4_294_967_296, 4_294_967_297, 4_294_967_296, 0];
+    const log = write("far.csv", `time,ip\n${times.map((time) => `${time},10.0.0.1\n`).join("")}`);
+    const { report } = await replay([log], OPTIONS);
+    expect(report.read.requests).toBe(4);
+    expect(report.peaks[0]).toEqual({ width: 1000, at: 4_294_967_296_000, tokens: 2 });
+  });
+
   test("a gzip file that is cut is an error that names it", async () => {
     const path = write("cut.gz", gzipSync(CSV));
     truncateSync(path, gzipSync(CSV).length - 9);
