@@ -39,6 +39,18 @@ test("better takes from the fuller shard, from the first of equals, and never le
   expect(take(at(3), at(5), 6).decision.ok).toBe(false);
 });
 
+test("of two shards the decision has the later ts, and the later resetAt", () => {
+  const pairs = [
+    [null, { value: 1, ts: NOW + 5000 }],
+    [{ value: 1, ts: NOW + 5000 }, null],
+  ] as const;
+  for (const pair of pairs) {
+    const { decision } = better(of(2), pair, { op: "take", count: 1, reserve: false }, NOW, 0);
+    // The emptier shard gets 12 tokens an hour, from its ts on.
+    expect(decision).toMatchObject({ ok: true, value: 12, ts: NOW + 5000, resetAt: NOW + 5000 + 55 * 60_000 });
+  }
+});
+
 test("a pool grants what all shards hold together, in equal parts, and sums up what is left", () => {
   const limit = of(3);
   const states = [{ value: 8, ts: NOW }, { value: 1, ts: NOW }, null];

@@ -1,6 +1,7 @@
 /** What each call does if tokens are leased. */
 import { describe, expect, test } from "vitest";
 import { type Config, defineLimits } from "../../src/index.ts";
+import { checkLease } from "../../src/limiter/lease/options.ts";
 import { transactional } from "../../src/stores/index.ts";
 import { World } from "./world.ts";
 
@@ -232,6 +233,13 @@ test("leases are kept for at most maxKeys keys", async () => {
     if (value !== 95) out++;
   }
   expect(out).toBeLessThanOrEqual(10);
+});
+
+test("the default is 200 ms ahead, half of the store's tokens, an expiry of 10 times ahead, and 10,000 keys", () => {
+  const defaults = { ahead: 200, share: 0.5, expiry: 2000, maxKeys: 10_000 };
+  expect(checkLease(true)).toEqual(defaults);
+  expect(checkLease({})).toEqual(defaults);
+  expect(checkLease({ ahead: "1s" })).toEqual({ ...defaults, ahead: 1000, expiry: 10_000 });
 });
 
 const never = (): Promise<never> => Promise.reject(new Error("called"));

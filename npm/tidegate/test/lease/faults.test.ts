@@ -78,6 +78,31 @@ test("after release, requests that still wait for a refill leave no leased token
   }
 });
 
+test("a round trip that never ends, as of a Worker's request that was cut off, is replaced after 10 s", async () => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  let sent = 0;
+  const store = {
+    ...transactional({ name: "far", transaction: () => Promise.reject(new Error("unused")) }),
+    lease: true,
+    decide: () => {
+      sent++;
+      return new Promise<Decision>(() => {});
+    },
+  };
+  // The timer of the deadline is cut off, too.
+  const limits = defineLimits({ hot: still(10) }, { store, timeout: 2 ** 31 - 1 });
+  for (const [after, trips] of [
+    [0, 1],
+    [9900, 1],
+    [100, 2],
+  ] as const) {
+    await vi.advanceTimersByTimeAsync(after);
+    void limits.limit("hot");
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent).toBe(trips);
+  }
+});
+
 test("a refill that arrives after the deadline is spent by later requests", async () => {
   vi.useFakeTimers({ now: 1_000_000 });
   let answer: () => void = () => {};
