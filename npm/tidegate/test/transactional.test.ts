@@ -126,7 +126,15 @@ test.each<[string, object]>([
       meta: { driverAdapterError: { cause: { originalCode: "1213", kind: "TransactionWriteConflict" } } },
     },
   ],
-])("%s fails its key alone: calls on others go on", async (_, fields) => {
+  ["PostgreSQL: a key with NUL", { code: "22021" }],
+  ["PostgreSQL: a key that is too long, in Drizzle's error", { cause: { code: "22001" } }],
+  ["MySQL: a key that is too long", { code: "ER_DATA_TOO_LONG", errno: 1406 }],
+  ["MySQL: a key with an emoji in a column of utf8mb3", { code: "ER_TRUNCATED_WRONG_VALUE_FOR_FIELD", errno: 1366 }],
+  ["Prisma: a key that is too long", { code: "P2000" }],
+])("%s fails its key alone: calls on others go on", async (title, fields) => {
+  const remedy = title.includes(": a key")
+    ? "the column of the identity must hold every key, as one of bytes does"
+    : "after a conflict `transaction` may run its argument again";
   const cause = Object.assign(new Error("undone"), fields);
   const { tx } = slow();
   const lines: string[] = [];
@@ -139,7 +147,7 @@ test.each<[string, object]>([
   const limits = defineLimits({ one: bucket }, { store, log });
   for (let i = 0; i < 10; i++) {
     const hot = await limits.limit("one", { key: "hot" });
-    const reason = 'tx: take of "one:hot" failed: undone; after a conflict `transaction` may run its argument again';
+    const reason = `tx: take of "one:hot" failed: undone; ${remedy}`;
     expect(hot).toMatchObject({ ok: false, degraded: true, cause: { scope: "key", message: reason } });
     expect((hot.cause as Error & { cause: Error }).cause.cause).toBe(cause);
   }
@@ -147,7 +155,7 @@ test.each<[string, object]>([
   expect(lines).toEqual([expect.stringContaining("calls on this key are denied")]);
 });
 
-test("an error that is no conflict counts as the database's, and so does one whose causes are a circle", async () => {
+test("an error about more than the key counts as the database's, and so does one whose causes are a circle", async () => {
   const circle: Error & { code?: string } = Object.assign(new Error("gone"), { code: "08006" });
   circle.cause = circle;
   const store = transactional({ name: "tx", transaction: () => Promise.reject(circle) });

@@ -93,7 +93,7 @@ export function transactional(options: TransactionalOptions): AsyncStore {
         return returned;
       } catch (error) {
         // Within a host's transaction nothing is decided without the database.
-        throw within === undefined && isConflict(error) ? new Conflict(error) : error;
+        throw within === undefined ? ofOneKey(error) : error;
       }
     };
     return queue.run(idsOf(targets), decided, deadline);
@@ -125,19 +125,31 @@ async function inTime<T>(deadline: Deadline, body: () => Promise<T>): Promise<T>
  * Codes of PostgreSQL, MySQL, Prisma and SQLite after a conflict: a serialization failure, a deadlock, a lock wait, a row that
  * has changed. The database works, and has rolled the transaction back.
  */
-const CONFLICTS: readonly string[] = ["40001", "40P01", "55P03", "1205", "1213", "1020", "P2034", "SQLITE_BUSY"];
-/** Whether this is a conflict, or an ORM's error around one. */
-const isConflict = (error: unknown): boolean =>
+const CONFLICT = /^(40001|40P01|55P03|1205|1213|1020|P2034|SQLITE_BUSY)$/;
+/** Codes of SQL (class 22), MySQL and Prisma for a value that a column does not hold, such as a key with NUL in `text`. */
+const UNFIT = /^(22\w{3}|1366|1406|P2000)$/;
+/** Whether an error, or one that an ORM's error is around, has such a code. */
+const has = (codes: RegExp, error: unknown): boolean =>
   wraps(error, ({ code, errno, originalCode }) =>
     // Prisma's adapter of MariaDB has MySQL's numbers as text.
-    [code, errno, originalCode].some((each) => CONFLICTS.includes(String(each))),
+    [code, errno, originalCode].some((each) => codes.test(String(each))),
   );
 
-/** A conflict that `transaction` gave up on. It concerns the call's keys: calls on others go on. */
-class Conflict extends KeyError {
-  constructor(override readonly cause: unknown) {
-    super(`${messageOf(cause)}; after a conflict \`transaction\` may run its argument again`, true);
+/** What the database refused of one key. Calls on others go on. */
+class Refused extends KeyError {
+  constructor(
+    override readonly cause: unknown,
+    remedy: string,
+  ) {
+    super(`${messageOf(cause)}; ${remedy}`, true);
   }
+}
+
+function ofOneKey(error: unknown): unknown {
+  if (has(CONFLICT, error)) return new Refused(error, "after a conflict `transaction` may run its argument again");
+  if (has(UNFIT, error))
+    return new Refused(error, "the column of the identity must hold every key, as one of bytes does");
+  return error;
 }
 
 /** A clock that is wrong is a failure of the store, not a mistake of the call. */
