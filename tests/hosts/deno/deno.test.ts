@@ -30,7 +30,7 @@ await inRuntime("deno", async (deno) => {
   describe("in memory, with no permission at all", () => replay(memory));
 
   describe("shared()", () => {
-    const loads = ["--allow-ffi", "--allow-read", "--allow-env"];
+    const loads = ["--allow-ffi"];
     const result = { granted: [true, true, false], warnings: [] };
     const alone = (reason: RegExp) => {
       const warning = new RegExp(`^TIDEGATE_ADDON .* shared\\(\\) is this thread's own memory: .*${reason.source}`);
@@ -45,7 +45,7 @@ await inRuntime("deno", async (deno) => {
       }
     });
 
-    test("with the addon requires no --allow-sys; without --allow-ffi it is memory, and the warning names the permission", async () => {
+    test("with the addon requires --allow-ffi and no other permission; without it it is memory, and the warning names the permission", async () => {
       addAddon(user);
       expect(await run("shared.js", loads)).toEqual({ ...result, name: "shared" });
       expect(await run("shared.js", ["--allow-read", "--allow-env"])).toEqual(
