@@ -70,6 +70,30 @@ describe("where the host's time is set", () => {
     expect(ran).toEqual([0, 0, 0, 0, 100, 200, 300, 300, 300, 300, 300, 400, 500, 600]);
   });
 
+  test("ahead, a server's wait is over at the next request; back, it is as long", async () => {
+    const start = performance.now(); // which is not set
+    for (const [step, expected] of [
+      [1800 * SECOND, [0, 2 * SECOND, 2 * SECOND]],
+      [-1800 * SECOND, [0, 4 * SECOND, 4 * SECOND]],
+    ] as const) {
+      const sent: number[] = [];
+      const began = performance.now() - start;
+      const send = async () => {
+        sent.push(performance.now() - start - began);
+        return new Response("", sent.length === 1 ? { status: 429, headers: { "Retry-After": "4" } } : {});
+      };
+      const fetch = createFetch({ fetch: send, jitter: 0 });
+      const answers = [fetch("https://api.example.com/")];
+      await pass(SECOND);
+      vi.setSystemTime(Date.now() + step);
+      await pass(SECOND);
+      answers.push(fetch("https://api.example.com/"));
+      await pass(3 * SECOND);
+      expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200]);
+      expect(sent).toEqual(expected);
+    }
+  });
+
   test("calls keep their spacing where each test of a caller has fake timers of its own", async () => {
     const throttled = throttle(() => {}, spaced);
     await throttled();
