@@ -2,7 +2,7 @@
 import type { PoolConnection, RowDataPacket } from "mysql2/promise";
 import { expect, test } from "vitest";
 import { defineLimits } from "tidegate";
-import { transactional } from "tidegate/store";
+import { decodeText, encodeText, transactional } from "tidegate/store";
 import { withServer } from "./fixture.ts";
 
 const fixture = withServer();
@@ -45,4 +45,22 @@ test("a row inserted with ON DUPLICATE KEY UPDATE: parallel transactions take ex
   expect(decided.filter((ok) => ok)).toHaveLength(7);
   expect(await fixture.rows("SELECT COUNT(*) FROM orders")).toEqual([[7]]);
   for (const connection of connections) connection.release();
+});
+
+test("`query` of mysql2 rounds some doubles; its `execute` does not, and neither does the text of a state", async () => {
+  const pool = fixture.pool();
+  await fixture.rows("CREATE TABLE held (i INT, value DOUBLE, text VARCHAR(64))");
+  // Of every digit, up to some 15,000.
+  const values = Array.from({ length: 1000 }, (_, i) => (((i + 1) * (Math.sqrt(5) - 1)) / 8) * 100);
+  for (const [i, value] of values.entries()) {
+    await pool.query("INSERT INTO held VALUES (?, ?, ?)", [i, value, encodeText({ value, ts: 5000 })]);
+  }
+  type Held = RowDataPacket & { value: number; text: string };
+  const [rounded] = await pool.query<Held[]>("SELECT value, text FROM held ORDER BY i");
+  const [exact] = await pool.execute<Held[]>("SELECT value FROM held ORDER BY i");
+  const off = rounded.filter(({ value }, i) => value !== values[i]).length;
+  expect(off).toBeGreaterThanOrEqual(10);
+  expect(off).toBeLessThanOrEqual(50);
+  expect(exact.map(({ value }) => value)).toEqual(values);
+  expect(rounded.map(({ text }) => decodeText(text).value)).toEqual(values);
 });
