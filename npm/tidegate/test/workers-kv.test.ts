@@ -152,6 +152,14 @@ test("a key is read once a minute, and by each call that is made meanwhile; it i
   expect((await isolate().getValue("quota")).value).toBe(4);
 });
 
+test("a state expires a minute after it is full, or a year after it was written", async () => {
+  const puts = vi.spyOn(namespace, "put");
+  const limits = isolate();
+  await limits.limit("quota", { key: "today" });
+  await limits.block("quota", { key: "years", for: 366 * DAY });
+  expect(puts.mock.calls.map(([, , { expirationTtl }]) => expirationTtl)).toEqual([86_400 + 60, 365 * 86_400]);
+});
+
 test("a key of more bytes than KV takes is stored under a shorter one", async () => {
   await isolate().limit("quota", { key: "\u20ac".repeat(200), count: 4 });
   expect([...values.keys()].map((key) => new TextEncoder().encode(key).length <= 512)).toEqual([true]);
