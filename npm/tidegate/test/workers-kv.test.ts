@@ -152,6 +152,15 @@ test("a key is read once a minute, and by each call that is made meanwhile; it i
   expect((await isolate().getValue("quota")).value).toBe(4);
 });
 
+test("of a burst the first grant is written, and the others by the next call on the key, however late", async () => {
+  const limits = isolate();
+  for (let i = 0; i < 9; i++) await limits.limit("quota");
+  vi.advanceTimersByTime(3_600_000);
+  expect((await isolate().getValue("quota")).value).toBe(9);
+  await limits.check("quota");
+  expect((await isolate().getValue("quota")).value).toBe(1);
+});
+
 test("a state expires a minute after it is full, or a year after it was written", async () => {
   const puts = vi.spyOn(namespace, "put");
   const limits = isolate();

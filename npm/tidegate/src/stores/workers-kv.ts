@@ -48,9 +48,10 @@ const OPTIONS = { prefix: STRING, approximate: FLAG };
  * ```ts
  * const limits = defineLimits({ daily: { kind: "fixed window", rate: 1000, period: DAY } }, { store: workersKv(env.QUOTAS) });
  * ```
- * An isolate reads a key once a minute, as do calls that are made meanwhile, and writes it at most once a second. When it ends,
- * the grants of its last second may be lost. Denials and checks write nothing but earlier grants. `limitAll` and `reserve` reject
- * with an `InputError` unless `approximate: true`; limits with `shards` always do. Throws an `InputError` if an argument is wrong.
+ * An isolate reads a key once a minute, as do calls that are made meanwhile, and writes it at most once a second. Grants within
+ * a second after a write are written by the next call on the key, and lost if the isolate ends before. Denials and checks write
+ * nothing else. `limitAll` and `reserve` reject with an `InputError` unless `approximate: true`; limits with `shards` always do.
+ * Throws an `InputError` if an argument is wrong.
  */
 export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions = {}): ApproximateStore {
   const expects = "a binding to a KV namespace, such as env.QUOTAS";
