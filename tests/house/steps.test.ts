@@ -17,3 +17,9 @@ test("the words of the CI on other systems choose steps that exist", () => {
   expect(words).not.toBe("");
   for (const word of words.split(" ")) expect(names.filter((name) => name.includes(word))).not.toEqual([]);
 });
+
+test("the CI runs every step, and a step that cannot run is a failure there", () => {
+  const script = readFileSync(".ci/run", "utf8");
+  expect(script).toMatch(/^export .*\bTIDEGATE_REQUIRE_ALL=1\b/m);
+  expect(script.trimEnd().split("\n").at(-1)).toMatch(/^exec node npm\/scripts\/test\.mjs --all\b/);
+});
