@@ -214,6 +214,7 @@ export const RUST = [
   policy("cost.rs", "above_zero: true", "above_zero: false"),
   policy("document.rs", "text.strip_prefix('\\u{feff}').unwrap_or(text)", "text"),
   policy("algorithm.rs", "if field == Field::Start && text == FIRST", "if text == FIRST"),
+  policy("algorithm.rs", '("w", 604_800e3)', '("w", 608_400e3)'),
   policy("descriptor.rs", ' || text == "address"', ""),
   policy("limit.rs", "(policy.capacity() + reserved).min(Field::Count.bound().max)", "policy.capacity() + reserved"),
   one("policy", "nearest.rs", "word.len().max(3)", "word.len()", "src/nearest.rs"),

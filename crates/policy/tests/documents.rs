@@ -141,6 +141,17 @@ fn a_number_in_a_match_must_be_finite() {
 }
 
 #[test]
+fn each_unit_of_a_duration_has_its_length_in_ms() {
+    let units = [("1ms", 1.0), ("1s", 1e3), ("1m", 60e3), ("1h", 3600e3), ("1d", 86_400e3), ("1w", 604_800e3)];
+    for (text, ms) in units.into_iter().chain([("1.5w", 907_200e3), ("1.005s", 1005.0)]) {
+        let config = format!(r#"{{ "rate": 1, "period": "{text}" }}"#);
+        let rule = r#""name": "api", "limit_keys": [], "algorithm": "token_bucket""#;
+        let document = format!(r#"{{ "rules": [{{ {rule}, "algorithm_config": {config} }}] }}"#);
+        assert_eq!(Document::parse(&document).unwrap().rules[0].limit.policy.period(), ms, "{text}");
+    }
+}
+
+#[test]
 fn a_text_is_a_duration_only_where_a_time_is_expected() {
     let config = |config: &str| {
         let rule =
