@@ -7,6 +7,7 @@ import protobuf from "protobufjs";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { PolicyDocument } from "tidegate/policies";
 import { serveGrpc } from "../../npm/tidegate-serve/src/grpc.ts";
+import { UNITS } from "../../npm/tidegate-serve/src/rls.ts";
 import { bucket, root, type Served, serving } from "./service.ts";
 
 const types = new protobuf.Root().loadSync(`${root}/tests/serve/rls.proto`, { keepCase: true });
@@ -231,6 +232,11 @@ test("a request has at most 100 descriptors, and 64 KiB as a body over HTTP: the
     details: expect.stringContaining("65536"),
   });
   expect(await call({ descriptors: [client] })).toMatchObject({ statuses: [{ limit_remaining: 2 }] });
+});
+
+test("each unit of a limit has the number of the protocol", () => {
+  const { SECOND, MINUTE, HOUR, DAY } = types.lookupEnum("RateLimitResponse.RateLimit.Unit").values;
+  expect(UNITS).toEqual({ 1000: SECOND, 60000: MINUTE, 3600000: HOUR, 86400000: DAY });
 });
 
 test("the limits of all descriptors are taken, or none", async () => {
