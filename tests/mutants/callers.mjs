@@ -67,6 +67,7 @@ export const CALLERS = [
   // Rates that adapt, and budgets.
   one("limiter/adaptive.ts", "Math.max(floor, this.#rate * decrease)", "this.#rate * decrease", ADAPTIVE),
   one("limiter/adaptive.ts", "Math.min(ceiling, this.#rate + increase)", "this.#rate + increase", ADAPTIVE),
+  one("limiter/adaptive.ts", "() => Date.now()", "Date.now", ADAPTIVE),
   one(
     "limiter/adaptive.ts",
     "      this.#rate = Math.max(floor, this.#rate * decrease);\n      this.#newEra();",

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { type AdaptiveOptions, type AdaptiveRate, adaptiveRate, type Done } from "../src/limiter/adaptive.ts";
 import { defineLimits, SECOND } from "../src/index.ts";
 import { heap } from "../../../tests/support/heap.ts";
@@ -324,6 +324,18 @@ test("a debt survives a change of rate, and is repaid at the new rate", () => {
   expect(config).toEqual({ kind: "token bucket", rate: 50, period: SECOND, capacity: 50 });
   // The elapsed second refills at the rate at the time of the call: 50 of the 100 owed tokens.
   expect(limits.limit("upstream", { config })).toMatchObject({ ok: false, value: -50, retryAfter: 1020 });
+});
+
+describe("fake timers of a test runner", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  test("move the rate that a module has made before them", () => {
+    const adaptive = adaptiveRate({ floor: 5, ceiling: 400, period: SECOND, start: 400, decrease: 0.5 });
+    vi.useFakeTimers();
+    adaptive.begin()({ failed: true });
+    vi.advanceTimersByTime(SECOND);
+    expect(adaptive.rate).toBe(200);
+  });
 });
 
 test("a rate of less than one token per burst still grants one", () => {

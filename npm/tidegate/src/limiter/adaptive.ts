@@ -114,7 +114,7 @@ class AdaptiveRate {
       tolerance = 0.1,
       increase = (ceiling - floor) / 100,
       decrease = 0.7,
-      now: clock = Date.now,
+      now: clock = () => Date.now(),
     } = options;
     const now = () => check("now", clock(), TIME);
     check("start", start, numberFrom(startOf, floor, ceiling));
