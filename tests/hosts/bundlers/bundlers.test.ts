@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { launch } from "../../support/chromium.ts";
 import { browse } from "../../support/site.ts";
+import { output, root } from "../../packaging/installed.ts";
 import { project } from "../project.ts";
 import { inRuntime } from "../runtimes.ts";
-import { BUNDLERS, webpackForNode } from "./bundlers.ts";
+import { BUNDLERS, viteForWorkers, webpackForNode } from "./bundlers.ts";
 
 await inRuntime("bundlers", () =>
   inRuntime("chromium", async (program) => {
@@ -39,5 +40,15 @@ await inRuntime("bundlers", () => {
     expect(await webpackForNode(user.folder, out)).toBe("");
     const modules = readFileSync(join(out, "built.cjs"), "utf8").match(/AGFzbQ/g);
     expect(modules).toHaveLength(1);
+  });
+
+  test.each(["vite7", "vite8"])("%s, a Worker whose build reads no wasm: the alias of the guide", async (vite) => {
+    const out = join(user.folder, `built-worker-${vite}`);
+    const page = readFileSync(join(root, "npm/site/start/workers.md"), "utf8");
+    const [, name = "", file = ""] = /"(#engine-host)": fileURLToPath\(new URL\("([^"]+)"/.exec(page) ?? [];
+    await viteForWorkers(vite, user.folder, out, { [name]: join(user.folder, "node_modules/tidegate/dist", file) });
+    expect(output("node", ["-e", "import('./built.js').then(() => console.log(answers))"], { cwd: out }).trim()).toBe(
+      "[true,true,false,true]",
+    );
   });
 });

@@ -35,6 +35,24 @@ const vite = (name: string) => async (folder: string, out: string) => {
   });
 };
 
+/** Writes `built.js`, for a Worker of a host such as Shopify's Oxygen, whose plugin has no reader of wasm. */
+export async function viteForWorkers(name: string, folder: string, out: string, alias: object): Promise<void> {
+  const { build } = await load<Vite>(`${name}/dist/node/index.js`);
+  const conditions = ["worker", "workerd", "module", "browser", "production"];
+  await build({
+    root: folder,
+    configFile: false,
+    logLevel: "error",
+    resolve: { alias },
+    ssr: { noExternal: true, target: "webworker", resolve: { conditions } },
+    build: {
+      ssr: join(folder, "program.js"),
+      outDir: out,
+      rollupOptions: { output: { entryFileNames: "built.js" } },
+    },
+  });
+}
+
 async function runWebpack(options: object): Promise<string> {
   const run = createRequire(import.meta.url)(join(modules, "webpack")) as Webpack;
   return await new Promise((resolve, reject) => {
