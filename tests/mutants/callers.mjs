@@ -123,7 +123,7 @@ export const CALLERS = [
   // A server's wait outlives its queue.
   one("client/fetch.ts", "if (pace.holds(now)) paces.set(request.key, pace);", "", RETRIES),
   one("client/fetch.ts", "    paces.set(key, pace);\n", "", RETRIES),
-  one("client/fetch.ts", "if (pace.holds(clock.now())) paces", "if (pace.holds(clock.now()) || true) paces", RETRIES),
+  one("client/fetch.ts", "if (pace.holds(clock.now())) paces", "paces", RETRIES),
   one("client/fetch.ts", "if (pace.holds(clock.now())) paces.set(first, pace);", "", RETRIES),
   one("client/server-pace.ts", " || this.#low.size > 0", "", RETRIES),
   one("client/fetch.ts", "if (response.redirected && !", "if (false && !", RETRIES),
