@@ -27,7 +27,10 @@ export interface Retry {
 export interface FetchOptions<N extends string = string> {
   /** The client's own limit, one token per request: a config, or a limit of a limiter, which a fleet shares. Default none. */
   limit?: ConfigOrLimit<N> | undefined;
-  /** The key of the own limit and the server's: `"origin"` (default), or a function, such as one key per account. */
+  /**
+   * The key of the server's limits, and of the own one unless that is `{ limiter, name, key }` with a key: `"origin"` (default), or a
+   * function, such as one key per account.
+   */
   key?: "origin" | ((url: URL, init: Init | undefined) => string) | undefined;
   /** Tokens of a request: 0 to 2^40, or a function that returns them; default 1. */
   count?: number | ((url: URL, init: Init | undefined) => number) | undefined;

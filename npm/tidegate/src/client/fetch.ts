@@ -64,6 +64,7 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   const clock = ownClock ?? systemClock();
   const semaphore = semaphoreOf(concurrency);
   const sources = limit === undefined ? undefined : sourcesOf(limit, () => clock.now());
+  const { key: ownKey } = (limit ?? {}) as { key?: string | undefined };
   /** Of the servers that delay requests, by key: as long as they do, although an idle queue may be dropped. */
   const paces = new Map<string | undefined, ServerPace>();
   const paceOf = (key: string | undefined): ServerPace => {
@@ -76,7 +77,8 @@ export function createFetch<const N extends string = string>(options: FetchOptio
   };
   const queues = new Queues((key) => {
     const pace = paceOf(key);
-    return { clock, maxQueued, semaphore: pace, pace, source: sources?.(key) };
+    // With a key of its own, a limit of a limiter is one for all origins.
+    return { clock, maxQueued, semaphore: pace, pace, source: sources?.(ownKey === undefined ? key : undefined) };
   });
   let calls = 0;
   // Spreads the retries of different clients; React Native has no `crypto`.

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createFetch, type FetchOptions, readRateLimit } from "../../src/client/index.ts";
-import { SECOND } from "../../src/index.ts";
+import { defineLimits, HOUR, SECOND } from "../../src/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 
 const START = 1_772_366_400_000;
@@ -187,4 +187,18 @@ test("if it replaces the host's fetch, it sends with the one that it is given; w
   const alone = createFetch();
   vi.stubGlobal("fetch", alone);
   await expect(alone(URL_)).rejects.toThrow("`fetch` must be given if the host has none but this one; got undefined");
+});
+
+test.each([
+  ["the origin, by default", {}, {}, ["https://a.example", "https://b.example"]],
+  ["what `key` returns", { key: ({ pathname }: URL) => pathname }, {}, ["/1", "/2"]],
+  ["the key of `{ limiter, name, key }`, for all origins", {}, { key: "vendor" }, ["vendor"]],
+  ["that, whatever `key` returns", { key: ({ pathname }: URL) => pathname }, { key: "vendor" }, ["vendor"]],
+])("the client's own limit has as its key %s", async (_, options, own, keys) => {
+  const limiter = defineLimits({ calls: { kind: "token bucket", rate: 10, period: HOUR } }, { now: () => 0 });
+  const limit = { limiter, name: "calls", ...own } as const;
+  const fetch = createFetch({ ...options, limit, fetch: async () => new Response("") });
+  await Promise.all([fetch("https://a.example/1"), fetch("https://b.example/2")]);
+  const left = keys.map((key) => limiter.getValue("calls", { key }).value);
+  expect(left).toEqual(keys.length === 1 ? [8] : [9, 9]);
 });
