@@ -118,9 +118,7 @@ export const CALLERS = [
     RETRIES,
   ),
   one("client/fetch.ts", "    pace.denied(retryTime(reported, now, wait), attempt > 0);\n", "", FETCH),
-  // The wait is `Retry-After`, and not that of an empty limit.
   one("client/fetch.ts", "const at = pace.at(now);", "const at = retryTime(reported, now, wait);", RETRIES),
-  // A server's wait outlives its queue.
   one("client/fetch.ts", "if (pace.holds(now)) paces.set(request.key, pace);", "", RETRIES),
   one("client/fetch.ts", "    paces.set(key, pace);\n", "", RETRIES),
   one("client/fetch.ts", "if (pace.holds(clock.now())) paces", "paces", RETRIES),
