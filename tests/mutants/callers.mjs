@@ -125,6 +125,7 @@ export const CALLERS = [
   one("client/fetch.ts", "if (pace.holds(clock.now())) paces.set(first, pace);", "", RETRIES),
   one("client/server-pace.ts", " || this.#low.size > 0", "", RETRIES),
   one("client/fetch.ts", "ownKey === undefined ? key : undefined", "key", client("fetch-extremes")),
+  one("client/rate-limit-fields.ts", "X-RateLimit-Complexity-*", "X-Complexity-*", client("rate-limit-fields")),
   one("client/fetch.ts", "if (response.redirected && !", "if (false && !", RETRIES),
   one("client/fetch.ts", "`) || `.", "`) && `.", RETRIES),
   one(

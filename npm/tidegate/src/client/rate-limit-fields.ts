@@ -75,6 +75,7 @@ const FAMILIES: readonly (readonly [name: string, unit: string, field: string])[
   ["requests", "requests", "X-RateLimit-*-Requests"],
   ["tokens", "tokens", "X-RateLimit-*-Tokens"],
   ["requests", "requests", "X-RateLimit-Requests-*"],
+  ["complexity", "complexity", "X-RateLimit-Complexity-*"],
   ["requests", "requests", "Anthropic-RateLimit-Requests-*"],
   ["tokens", "tokens", "Anthropic-RateLimit-Tokens-*"],
   ["input-tokens", "tokens", "Anthropic-RateLimit-Input-Tokens-*"],

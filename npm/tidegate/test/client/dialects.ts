@@ -93,8 +93,15 @@ export const DIALECTS: readonly { api: string; fields: Record<string, string>; r
       "x-ratelimit-requests-limit": "1500",
       "x-ratelimit-requests-remaining": "1499",
       "x-ratelimit-requests-reset": String(NOW + 3_600_000),
+      "x-complexity": "12",
+      "x-ratelimit-complexity-limit": "250000",
+      "x-ratelimit-complexity-remaining": "0",
+      "x-ratelimit-complexity-reset": String(NOW + 1_800_000),
     },
-    reported: { limits: [one(1500, 1499, 3_600_000, "requests")], retryAfter: undefined },
+    reported: {
+      limits: [one(1500, 1499, 3_600_000, "requests"), one(250_000, 0, 1_800_000, "complexity", "complexity")],
+      retryAfter: undefined,
+    },
   },
   {
     api: "Stripe: nothing but a reason",
