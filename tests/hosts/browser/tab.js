@@ -52,6 +52,17 @@ export const takeWhileUnopened = async (key) => {
   IDBFactory.prototype.open = open;
   return [before, degraded, cause?.message, await take(1, key)];
 };
+/** A grant and a check where the storage is full, and a grant when it is not. */
+export const takeWhileFull = async (key) => {
+  const { put } = IDBObjectStore.prototype;
+  IDBObjectStore.prototype.put = () => {
+    throw new DOMException("no quota", "QuotaExceededError");
+  };
+  const { degraded, cause } = await limits.limit("shared", { key });
+  const check = await limits.check("shared", { key });
+  IDBObjectStore.prototype.put = put;
+  return [degraded, cause?.message, check.degraded, await take(1, key)];
+};
 /** When the calls that this tab throttles by the shared limit ran: epoch ms. */
 export const paced = (calls, key) => {
   const run = throttle(() => Date.now(), { limiter: limits, name: "paced", key });

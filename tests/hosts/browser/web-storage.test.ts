@@ -76,6 +76,14 @@ for (const [name, launch] of browsers) {
         await context.close();
       });
 
+      test("where the storage is full, what writes fails, and what only reads does not", async () => {
+        const tab = await open(await browser.newContext());
+        const [degraded, cause, check, after] = await evaluate<unknown[]>(tab, "takeWhileFull('quota')");
+        expect([degraded, check, after]).toEqual([true, undefined, 1]);
+        expect(cause).toMatch(/no quota/);
+        expect(await evaluate(tab, "fallbacks()")).toEqual([]);
+      });
+
       test("a database that is opened loses the states that have been full for a minute", async () => {
         const tab = await open(await browser.newContext());
         // It is full 50 ms after its call.
