@@ -76,6 +76,17 @@ describe("a folder", () => {
     expect(store.stats()).toMatchObject({ keys: 2, maxKeys: 100_000, evicted: 0, syncError: undefined });
   });
 
+  test("a fractional clock is floored in each decision", () => {
+    const limits = defineLimits({ one: bucket }, { store: opened(folder()), now: () => NOW + 0.7 });
+    const decisions = [
+      limits.limit("one"),
+      limits.check("one", { count: 20 }),
+      ...limits.limitAll([{ name: "one" }]).decisions,
+      ...limits.limitMany("one", ["a"]),
+    ];
+    expect(decisions.map(({ now }) => now)).toEqual([NOW, NOW, NOW, NOW]);
+  });
+
   test("a flood of new keys stays within maxKeys, and a debtor is not forgotten", () => {
     const store = opened(folder(), { maxKeys: 1000 });
     const limits = defineLimits({ one: bucket }, { store, now: () => NOW });
