@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { defineLimits } from "tidegate";
 import { Limit } from "tidegate/store";
 import { redis, type RestRedisLike } from "tidegate/redis";
-import { redisKeyOf, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
+import { nameAndKeyOf, redisKeyOf, slotOf } from "../../../npm/tidegate/src/stores/redis/key.ts";
 import { SCRIPT, SCRIPT_SHA1 } from "../../../npm/tidegate/src/stores/redis/script.ts";
 import { ODD_KEYS } from "../../../npm/tidegate/src/testing/keys.ts";
 import { restLike } from "./clients.ts";
@@ -25,6 +25,16 @@ describe("keys", () => {
     );
     expect(new Set(places).size).toBe(places.length);
     expect(new Set(places.map((place) => Buffer.from(place).toString("hex"))).size).toBe(places.length);
+  });
+
+  test("a name and a key are read back from the server's key, and of a shard none are", () => {
+    const read = (shard: number | undefined, key: string | undefined, tag?: string) =>
+      nameAndKeyOf("p:", redisKeyOf("p:", "n", shard, key, tag));
+    for (const key of [undefined, ...ODD_KEYS]) {
+      for (const tag of [undefined, "", "a}"]) expect(read(undefined, key, tag)).toEqual({ name: "n", key });
+      expect(read(1, key)).toBeUndefined();
+    }
+    expect(nameAndKeyOf("q:", redisKeyOf("p:", "n", undefined, "k", undefined))).toBeUndefined();
   });
 
   test("a tag alone decides the slot, and a brace in a key does not", async () => {
