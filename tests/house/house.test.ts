@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { layers } from "./rules/layers.ts";
 import { clocks } from "./rules/clocks.ts";
+import { contributing } from "./rules/contributing.ts";
 import { mutants } from "./rules/mutants.ts";
 import { numbers } from "./rules/numbers.ts";
 import { linear } from "./rules/patterns.ts";
@@ -31,6 +32,7 @@ describe.each([
   ...words,
   ...wording,
   ...tables,
+  ...contributing,
   ...updates,
   ...numbers,
   ...linear,
