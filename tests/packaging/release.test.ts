@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
+import { remove, temporaryFolder } from "../support/folders.ts";
 import { output, root } from "./installed.ts";
 
 interface Job {
@@ -59,6 +60,50 @@ describe("the version", () => {
         `\ntidegate: a version is three numbers, as 0.2.0, and perhaps -rc.1; got ${wrong}\n`,
       ]);
     }
+  });
+});
+
+// npm is a .cmd file on Windows.
+describe.skipIf(process.platform === "win32")("publishing to npm", () => {
+  const names = [...platforms.map((platform) => `@tidegate/${platform}`), "tidegate"];
+  names.push("tidegate-replay", "tidegate-serve", "tidegate-console");
+
+  /** Runs the script on tarballs of this version, with an npm that writes down its arguments and has `there` already. */
+  function publish(version: string, { published = names, there = "" } = {}) {
+    const folder = temporaryFolder("publish");
+    onTestFinished(() => remove(folder));
+    const log = join(folder, "log");
+    const npm = `#!/bin/sh
+if [ "$1" = view ]; then [ "$2" = "${there}@${version}" ] && echo "${version}"; exit 0; fi
+echo "$@" >> "${log}"
+`;
+    writeFileSync(join(folder, "npm"), npm, { mode: 0o755 });
+    const packed = published.map((name) => ({ name, version, filename: `${name.replace(/^@.*\//, "")}.tgz` }));
+    writeFileSync(join(folder, "packages.json"), JSON.stringify(packed));
+    const env = { ...process.env, PATH: `${folder}${delimiter}${process.env["PATH"]}` };
+    const script = join(root, "npm/scripts/publish.mjs");
+    const { status, stderr } = spawnSync(process.execPath, [script, folder], { cwd: root, encoding: "utf8", env });
+    const lines = existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : [];
+    return { status, stderr, lines: lines.map((line) => line.replaceAll(`${folder}/`, "")) };
+  }
+  const lineOf = (name: string, tag: string): string =>
+    `publish ${name.replace(/^@.*\//, "")}.tgz --access public --ignore-scripts --tag ${tag} --provenance`;
+
+  test("each package is published with provenance and without its scripts, those of platforms first", () => {
+    const { status, lines } = publish("9.9.9");
+    expect([status, lines]).toEqual([0, names.map((name) => lineOf(name, "latest"))]);
+  });
+
+  test("a version before a release is not what `npm install` selects", () => {
+    expect(publish("9.9.9-rc.1").lines).toEqual(names.map((name) => lineOf(name, "next")));
+  });
+
+  test("continues where it stopped, and publishes nothing if a package is absent", () => {
+    const [there = "", ...others] = names;
+    expect(publish("9.9.9", { there }).lines).toEqual(others.map((name) => lineOf(name, "latest")));
+    const { status, stderr, lines } = publish("9.9.9", { published: others });
+    expect([status, lines]).toEqual([1, []]);
+    expect(stderr).toContain(`: ${there}\n`);
   });
 });
 
