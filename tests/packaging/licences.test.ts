@@ -10,7 +10,7 @@ import { forTests, install, output, root } from "./installed.ts";
 const ALLOWED = ["MIT", "Apache-2.0", "BSD-3-Clause", "BSL-1.0", "ISC", "OLDAP-2.8", "Unicode-3.0", "Zlib"];
 
 interface Bill {
-  metadata: { component: { name: string; version: string } };
+  metadata: { component: { name: string; version: string; purl: string } };
   components: { name: string; version: string; licenses: { expression?: string; license?: { id: string } }[] }[];
 }
 
@@ -46,6 +46,16 @@ describe("what is linked into a package", () => {
   test("is listed in a valid CycloneDX bill of materials", async () => {
     const validator = new Validation.JsonStrictValidator(Spec.Version.v1dot6);
     for (const { name, text } of bills) expect(await validator.validate(text), name).toBeNull();
+  });
+
+  test("is listed for a package that has the URL of its name and version", () => {
+    const urls = bills.map(({ bill: { metadata } }) => {
+      const { name, version, purl } = metadata.component;
+      return [name, purl.replace(`@${version}`, "@…")];
+    });
+    // A scope's @ is encoded: the version is behind the only one.
+    expect(urls).toContainEqual(["tidegate", "pkg:npm/tidegate@…"]);
+    expect(urls).toContainEqual(["@tidegate/linux-x64-gnu", "pkg:npm/%40tidegate/linux-x64-gnu@…"]);
   });
 
   test("is what cargo links: each of these crates for the engine and the addon", () => {
