@@ -35,7 +35,7 @@ const vite = (name: string) => async (folder: string, out: string) => {
   });
 };
 
-/** Writes `built.js`, for a Worker of a host such as Shopify's Oxygen, whose plugin has no reader of wasm. */
+/** Writes `built.js`, for a Worker, where no plugin reads wasm, as for Shopify's Oxygen. */
 export async function viteForWorkers(name: string, folder: string, out: string, alias: object): Promise<void> {
   const { build } = await load<Vite>(`${name}/dist/node/index.js`);
   const conditions = ["worker", "workerd", "module", "browser", "production"];
