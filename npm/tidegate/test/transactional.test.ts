@@ -113,6 +113,9 @@ test.each<[string, object]>([
   ["MySQL: a lock wait, in TypeORM's error", { driverError: { code: "ER_LOCK_WAIT_TIMEOUT", errno: 1205 } }],
   ["MariaDB: a row that has changed", { code: "ER_CHECKREAD", errno: 1020 }],
   ["SQLite: a database that another transaction has locked", { code: "SQLITE_BUSY" }],
+  ["SQLite: a write after a read that is out of date", { code: "SQLITE_BUSY_SNAPSHOT" }],
+  ["node:sqlite: a database that is locked", { code: "ERR_SQLITE_ERROR", errcode: 5 }],
+  ["node:sqlite: a write after a read that is out of date", { code: "ERR_SQLITE_ERROR", errcode: 517 }],
   ["Prisma: a conflict", { code: "P2034" }],
   ["Prisma: a conflict of a raw query", { code: "P2010", meta: { code: "40001" } }],
   [
@@ -161,6 +164,10 @@ test("an error about more than the key counts as the database's, and so does one
   const store = transactional({ name: "tx", transaction: () => Promise.reject(circle) });
   const { cause } = await defineLimits({ one: bucket }, { store, log: false }).limit("one", { key: "k" });
   expect(cause).toMatchObject({ scope: "store", cause: circle, message: 'tx: take of "one:k" failed: gone' });
+  // A database of node:sqlite that is corrupt.
+  Object.assign(circle, { code: "ERR_SQLITE_ERROR", errcode: 11 });
+  const other = await defineLimits({ one: bucket }, { store, log: false }).limit("one", { key: "k" });
+  expect(other.cause).toMatchObject({ scope: "store", cause: circle });
 });
 
 test.each<[string, (body: (states: Transaction) => Promise<unknown>, states: Transaction) => unknown]>([

@@ -72,6 +72,8 @@ export interface Wrapper {
   readonly code?: unknown;
   readonly message?: unknown;
   readonly errno?: unknown;
+  /** SQLite's number, of node:sqlite. */
+  readonly errcode?: unknown;
   /** The server's function that raised it; pg and postgres.js have it. */
   readonly routine?: unknown;
   readonly originalCode?: unknown;

@@ -125,14 +125,14 @@ async function inTime<T>(deadline: Deadline, body: () => Promise<T>): Promise<T>
  * Codes of PostgreSQL, MySQL, Prisma and SQLite after a conflict: a serialization failure, a deadlock, a lock wait, a row that
  * has changed. The database works, and has rolled the transaction back.
  */
-const CONFLICT = /^(40001|40P01|55P03|1205|1213|1020|P2034|SQLITE_BUSY)$/;
+const CONFLICT = /^(40001|40P01|55P03|1205|1213|1020|P2034|SQLITE_BUSY(_SNAPSHOT)?|ERR_SQLITE_ERROR (5|517))$/;
 /** Codes of SQL (class 22), MySQL and Prisma for a value that a column does not hold, such as a key with NUL in `text`. */
 const UNFIT = /^(22\w{3}|1366|1406|P2000)$/;
 /** Whether an error, or one that an ORM's error is around, has such a code. */
 const has = (codes: RegExp, error: unknown): boolean =>
-  wraps(error, ({ code, errno, originalCode }) =>
-    // Prisma's adapter of MariaDB has MySQL's numbers as text.
-    [code, errno, originalCode].some((each) => codes.test(String(each))),
+  wraps(error, ({ code, errno, originalCode, errcode }) =>
+    // Prisma's adapter of MariaDB has MySQL's numbers as text; the code of node:sqlite is one for all errors.
+    [code, errno, originalCode, `${code} ${errcode}`].some((each) => codes.test(String(each))),
   );
 
 /** What the database refused of one key. Calls on others go on. */
