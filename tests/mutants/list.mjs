@@ -1,4 +1,5 @@
 import { CALLERS } from "./callers.mjs";
+import { CLIENT } from "./client.mjs";
 import { HTTP } from "./http.mjs";
 import { one } from "./mutant.mjs";
 import { POSTGRES } from "./postgres.mjs";
@@ -304,6 +305,7 @@ const LIST = [
 export const GROUPS = {
   list: LIST,
   callers: CALLERS,
+  client: CLIENT,
   http: HTTP,
   rust: RUST,
   stores: STORES,
