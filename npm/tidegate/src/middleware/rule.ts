@@ -11,6 +11,7 @@ import type { Incoming } from "./client-key.ts";
 import { type Count, countOf } from "./count.ts";
 import { refuseForeign } from "./foreign-options.ts";
 import { follow, type MaybePromise, together } from "../limit/maybe-promise.ts";
+import { ignoreRejection } from "../limit/notify.ts";
 import { isSelection, type Selection } from "./selection.ts";
 
 export interface RuleOptions<R> {
@@ -151,8 +152,17 @@ export function compileRules<R>(
   if (isSelection<R>(limits)) return (request, incoming) => limits.select(request, incoming, address, shadow);
   const compiled = (rules: unknown): CompiledRule<R>[] =>
     rulesIn<R>(rules).map((rule) => compileRule(rule, names, address));
-  const takenBy = (rules: readonly CompiledRule<R>[], request: R, incoming: Incoming): MaybePromise<Taken> =>
-    together(rules.map((rule) => rule(request, incoming)));
+  const takenBy = (rules: readonly CompiledRule<R>[], request: R, incoming: Incoming): MaybePromise<Taken> => {
+    const taken: MaybePromise<LimitRequest<string>>[] = [];
+    try {
+      for (const rule of rules) taken.push(rule(request, incoming));
+    } catch (error) {
+      // An earlier rule's promise is not awaited then: its rejection would end the process.
+      taken.forEach(ignoreRejection);
+      throw error;
+    }
+    return together(taken);
+  };
   if (typeof limits === "function") {
     return (request, incoming) => follow(limits(request), (rules) => takenBy(compiled(rules), request, incoming));
   }
