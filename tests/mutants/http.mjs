@@ -262,6 +262,7 @@ export const HTTP = [
   one("middleware/rule.ts", "limits.length === 0 || limits.length > MAX_REQUESTS", "false", GATE),
   one("middleware/options.ts", "if (known === SEVERAL) {", "if (false) {", GATE),
   one("middleware/rule.ts", "callLimit(typeof name", "void (typeof name", GATE),
+  one("middleware/rule.ts", "taken.forEach(ignoreRejection)", "", middleware("rules")),
   one(
     "middleware/fetch-response.ts",
     "if (response.status < 200) return",
