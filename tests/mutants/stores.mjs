@@ -9,7 +9,10 @@ const batches = of("swap/batches.ts", ...unit("swap", "swap-shared"));
 const combined = (find, replace) => one("limit/combined.ts", find, replace, "swap.test.ts");
 const steps = of("steps.ts", ...unit("swap", "transactional"));
 const keyedQueue = of("keyed-queue.ts", ...unit("keyed-queue", "transactional"));
-const transactional = of("transactional.ts", ...unit("transactional", "transactional-deadline"));
+const transactional = of(
+  "transactional.ts",
+  ...unit("transactional", "transactional-deadline", "transactional-errors"),
+);
 const sharded = of("sharded.ts", ...unit("sharded"));
 const object = (file) => of(file, ...unit("durable-object"));
 const record = of("record.ts", ...server("dynamodb/suite"));
@@ -160,7 +163,7 @@ export const STORES = [
   transactional("|ERR_SQLITE_ERROR (5|517)", ""),
   transactional("if (has(UNFIT, error))", "if (false)"),
   transactional("|1366|1406|P2000", ""),
-  of("failure.ts", ...unit("transactional"))("error.cause ?? error.parent", "error.parent ?? error.cause"),
+  of("failure.ts", ...unit("transactional-errors"))("error.cause ?? error.parent", "error.parent ?? error.cause"),
 
   sharded('if (one.status === "rejected") continue;', 'if (one.status === "rejected") throw one.reason;'),
   sharded("b.value - a.value", "a.value - b.value"),
