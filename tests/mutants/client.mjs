@@ -39,6 +39,7 @@ export const CLIENT = [
     client("fetch-bodies"),
   ),
   one("client/fetch.ts", "    if (queue.isIdle) pace.idle();\n", "", RETRIES),
+  one("client/fetch.ts", "if (queue.isIdle) pace", "pace", RETRIES),
   one("client/fetch.ts", "      void discard(response);\n      notify", "      notify", FETCH),
   one("client/fetch.ts", "      void discard(response);\n      throw", "      throw", client("fetch-bodies")),
   one("client/fetch.ts", '=== "false") return false;', '=== "never") return false;', FETCH),

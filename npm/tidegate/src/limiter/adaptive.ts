@@ -191,8 +191,8 @@ class AdaptiveRate {
     this.#countLate(now);
     // After a clock was set back, a new step begins.
     if (lasted < 0) this.#newEra();
+    // Not a product: 0.29 * 100 is less than 29.
     else if (this.#bad / this.#ended > tolerance) {
-      // Not a product: 0.29 * 100 is less than 29.
       this.#rate = Math.max(floor, this.#rate * decrease);
       this.#newEra();
     } else if (this.#ended > 0 && this.#tokens >= (this.#rate * lasted) / period / 2) {

@@ -124,7 +124,7 @@ test.each([
   },
 );
 
-test("after a denial there is one more request in flight with each round of grants", async () => {
+test("after a denial there is one more request in flight with each round of grants, though further ones are made", async () => {
   const clock = fakeClock(1_772_366_400_000);
   const inFlight: number[] = [];
   const fetch = createFetch({
@@ -136,9 +136,11 @@ test("after a denial there is one more request in flight with each round of gran
       return clock.now() < 1_772_366_400_000 + SECOND ? new Response("", { status: 429 }) : new Response("");
     },
   });
-  const answers = Promise.all(Array.from({ length: 16 }, () => fetch(URL_)));
-  await clock.pass(3 * SECOND);
-  await answers;
+  const answers = Array.from({ length: 16 }, () => fetch(URL_));
+  await clock.pass(SECOND / 2);
+  answers.push(fetch(URL_));
+  await clock.pass(2.5 * SECOND);
+  await Promise.all(answers);
   expect(inFlight.slice(0, 16)).toEqual(Array(16).fill(16));
   expect(inFlight.slice(16, 26)).toEqual([1, 2, 2, 3, 3, 3, 4, 4, 4, 4]);
 });
