@@ -189,9 +189,8 @@ class AdaptiveRate {
     const lasted = now - this.#stepAt;
     if (lasted >= 0 && lasted < every) return;
     this.#countLate(now);
-    // After a clock was set back, a new step begins.
+    // After a clock was set back, a new step begins. The share of failures is no product: 0.29 * 100 is less than 29.
     if (lasted < 0) this.#newEra();
-    // Not a product: 0.29 * 100 is less than 29.
     else if (this.#bad / this.#ended > tolerance) {
       this.#rate = Math.max(floor, this.#rate * decrease);
       this.#newEra();
