@@ -97,6 +97,9 @@ await inRuntime("deno", async (deno) => {
       expect.stringMatching(/^TIDEGATE_STORE deno-kv: read of "two:broken" failed: .*15 bytes/),
     ]);
     const failed = 'deno-kv: take of "two:a" failed: ';
-    expect(results["closed"]).toEqual([`${failed}Database is closed.`, `${failed}Bad resource ID`]);
+    const [under, after] = results["closed"] as unknown[];
+    // Deno may still have read it.
+    expect([null, `${failed}Database is closed.`]).toContain(under);
+    expect(after).toBe(`${failed}Bad resource ID`);
   });
 });
