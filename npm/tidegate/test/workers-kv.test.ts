@@ -143,22 +143,69 @@ test("a key is read once a minute, and by each call that is made meanwhile; it i
   await Promise.all([1, 2, 3].map(() => limits.limit("quota")));
   expect([gets.mock.calls.length, puts.mock.calls.length]).toEqual([3, 1]);
   await Promise.all([1, 2, 3].map(() => limits.limit("quota")));
-  vi.advanceTimersByTime(999);
+  await vi.advanceTimersByTimeAsync(999);
   await limits.check("quota");
   expect([gets.mock.calls.length, puts.mock.calls.length]).toEqual([3, 1]);
-  vi.advanceTimersByTime(1);
+  await vi.advanceTimersByTimeAsync(1);
   await limits.check("quota");
   expect([gets.mock.calls.length, puts.mock.calls.length]).toEqual([3, 2]);
   expect((await isolate().getValue("quota")).value).toBe(4);
 });
 
-test("of a burst the first grant is written, and the others by the next call on the key, however late", async () => {
+test("of a burst the first grant is written at once, and the others a second later, without a further call", async () => {
+  const puts = vi.spyOn(namespace, "put");
   const limits = isolate();
   for (let i = 0; i < 9; i++) await limits.limit("quota");
-  vi.advanceTimersByTime(3_600_000);
   expect((await isolate().getValue("quota")).value).toBe(9);
-  await limits.check("quota");
+  expect(vi.getTimerCount()).toBe(1);
+  await vi.advanceTimersByTimeAsync(1000);
   expect((await isolate().getValue("quota")).value).toBe(1);
+  await limits.limit("quota");
+  await vi.advanceTimersByTimeAsync(1000);
+  expect((await isolate().getValue("quota")).value).toBe(0);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(puts).toHaveBeenCalledTimes(3);
+});
+
+test("the write at the end of the second is left out after a reset, and after a later write, which has a second of its own", async () => {
+  const limits = isolate();
+  for (const key of ["reset", "late"]) for (let i = 0; i < 2; i++) await limits.limit("quota", { key });
+  const puts = vi.spyOn(namespace, "put");
+  await limits.reset("quota", { key: "reset" });
+  await vi.advanceTimersByTimeAsync(500);
+  // So the timer will be late.
+  vi.setSystemTime(Date.now() + 500);
+  for (let i = 0; i < 2; i++) await limits.limit("quota", { key: "late" });
+  expect(puts).toHaveBeenCalledTimes(1);
+  await vi.advanceTimersByTimeAsync(999);
+  expect(puts).toHaveBeenCalledTimes(1);
+  await vi.advanceTimersByTimeAsync(1);
+  const values = ["reset", "late"].map(async (key) => (await isolate().getValue("quota", { key })).value);
+  expect(await Promise.all(values)).toEqual([10, 6]);
+});
+
+test("if the write at the end of the second fails, nothing is reported, and the next call writes", async () => {
+  const limits = isolate();
+  for (let i = 0; i < 2; i++) await limits.limit("quota");
+  failure = "KV PUT failed: 500 Internal Server Error";
+  await vi.advanceTimersByTimeAsync(1000);
+  failure = undefined;
+  expect((await isolate().getValue("quota")).value).toBe(9);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(await limits.limit("quota")).toMatchObject({ ok: true, remaining: 7 });
+  expect((await isolate().getValue("quota")).value).toBe(7);
+});
+
+test("a host that ends the timer with its request leaves the write to the next call", async () => {
+  const limits = isolate();
+  for (let i = 0; i < 2; i++) await limits.limit("quota");
+  vi.clearAllTimers();
+  await vi.advanceTimersByTimeAsync(1000);
+  expect((await isolate().getValue("quota")).value).toBe(9);
+  for (let i = 0; i < 2; i++) await limits.limit("quota");
+  expect((await isolate().getValue("quota")).value).toBe(7);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect((await isolate().getValue("quota")).value).toBe(6);
 });
 
 test("a state expires a minute after it is full, or a year after it was written", async () => {
@@ -213,7 +260,8 @@ test("a call on a new key does not wait for the write of a key that is evicted",
   const puts = vi.spyOn(namespace, "put");
   const written = hold("put");
   const calls = ["a", "b", "c"].map((key) => limits.check("quota", { key }));
-  await vi.advanceTimersByTimeAsync(1000);
+  // Longer than a call waits, and shorter than a second, at whose end all keys are written.
+  await vi.advanceTimersByTimeAsync(999);
   written();
   for (const call of calls) expect((await call).degraded).toBeUndefined();
   // Each is another key's.

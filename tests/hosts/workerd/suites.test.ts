@@ -47,4 +47,15 @@ await inRuntime("workerd", async (wrangler) => {
       both: [true, true],
     });
   });
+
+  test("Workers KV: what is taken within a second after a write is written after the answer", async () => {
+    const worker = await start(user.folder);
+    try {
+      const key = `burst ${Date.now()}`;
+      await worker.get("/kv-burst", { key });
+      await expect.poll(() => worker.get("/kv-left", { key }), { timeout: 60_000, interval: 100 }).toBe(95);
+    } finally {
+      await worker.stop();
+    }
+  });
 });

@@ -335,6 +335,17 @@ async function onKv(env) {
   };
 }
 
+/** Takes five tokens of a key. */
+async function burstOnKv(env, key) {
+  const limits = newOnKv(env);
+  for (let i = 0; i < 5; i++) await limits.limit("hot", { key });
+}
+
+const leftInKv = async (env, key) => Math.floor((await newOnKv(env).getValue("hot", { key })).value);
+
+/** As an isolate has them that has just started. */
+const newOnKv = (env) => defineLimits(CONFIGS, { store: workersKv(env.QUOTAS), timeout: 60_000 });
+
 const CONFIGS = {
   hot: { kind: "token bucket", rate: 100, period: 1000 * HOUR },
   brief: { kind: "token bucket", rate: 10, period: 1000 },
@@ -353,6 +364,8 @@ export default {
     if (pathname === "/shared") return respond(await shared(query));
     if (pathname === "/paced") return respond(await paced(query));
     if (pathname === "/kv") return respond(await onKv(env));
+    if (pathname === "/kv-burst") return respond(await burstOnKv(env, query.key));
+    if (pathname === "/kv-left") return respond(await leftInKv(env, query.key));
     const namespace = env[query.in ?? "WATCHED"];
     if (pathname === "/rpcs") return respond(await rpcs(namespace, Number(query.shards)));
     if (pathname === "/burst") return respond(await burst(namespace, Number(query.calls)));

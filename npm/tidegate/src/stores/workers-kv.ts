@@ -48,9 +48,9 @@ const OPTIONS = { prefix: STRING, approximate: FLAG };
  * ```ts
  * const limits = defineLimits({ daily: { kind: "fixed window", rate: 1000, period: DAY } }, { store: workersKv(env.QUOTAS) });
  * ```
- * An isolate reads a key once a minute, as do calls that are made meanwhile, and writes it at most once a second. Grants within
- * a second after a write are written by the next call on the key, and lost if the isolate ends before. Denials and checks write
- * nothing else. `limitAll` and `reserve` reject with an `InputError` unless `approximate: true`; limits with `shards` always do.
+ * An isolate reads a key once a minute, as do calls that are made meanwhile, and writes it at most once a second. What is taken
+ * within a second after a write is written at its end, and lost if the isolate ends before. Denials and checks write nothing
+ * else. `limitAll` and `reserve` reject with an `InputError` unless `approximate: true`; limits with `shards` always do.
  * Throws an `InputError` if an argument is wrong.
  */
 export function workersKv(namespace: KvNamespaceLike, options: WorkersKvOptions = {}): ApproximateStore {
@@ -120,6 +120,8 @@ interface Cached {
   writtenAt: number;
   /** Whether the last change is still to be written to KV. */
   isAhead: boolean;
+  /** The `writtenAt` of the write after which a second is waited for, so that what is taken within it is written, too. */
+  waitsAfter?: number;
   /** The last write, which may be under way. */
   writing?: Promise<void>;
 }
@@ -184,9 +186,22 @@ function statesIn(namespace: KvNamespaceLike, prefix: string) {
     return own;
   }
 
-  /** Writes to KV, at most once a second. */
+  /** Writes to KV, at most once a second: what is taken within one is written at its end. */
   async function write(at: Cached, now: number): Promise<void> {
-    if (at.isAhead && Math.abs(Date.now() - at.writtenAt) >= WRITE_EVERY) await put(at, now);
+    if (!at.isAhead) return;
+    const left = WRITE_EVERY - Math.abs(Date.now() - at.writtenAt);
+    if (left <= 0) return put(at, now);
+    if (at.waitsAfter === at.writtenAt) return;
+    at.waitsAfter = at.writtenAt;
+    during(writeIn(left, at, now));
+  }
+
+  /** If it fails, or its host ends, the next call on the key writes. */
+  async function writeIn(ms: number, at: Cached, now: number): Promise<void> {
+    const { writtenAt } = at;
+    await new Promise((done) => setTimeout(done, ms));
+    const isCurrent = cached.get(at.limit.identity(at.key)) === at && at.writtenAt === writtenAt;
+    if (at.isAhead && isCurrent) await put(at, now).catch(() => undefined);
   }
 
   async function reset(limit: Limit, key: Key): Promise<void> {
