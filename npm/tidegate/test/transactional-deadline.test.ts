@@ -1,5 +1,5 @@
 /** The store over a host's transaction: one that begins, or begins again, after its call's deadline takes nothing. */
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { defineLimits, MINUTE, type State } from "../src/index.ts";
 import { Limit, type Transaction, transactional } from "../src/stores/index.ts";
 
@@ -52,13 +52,16 @@ test("a transaction that is repeated after a conflict takes nothing after its de
 });
 
 test("the error at the deadline states whether the transaction had begun", async () => {
+  vi.useFakeTimers();
   const never = new Promise<never>(() => {});
   const causeOf = async (transaction: Parameters<typeof transactional>[0]["transaction"]) => {
     const limits = defineLimits(
       { one: bucket },
       { store: transactional({ name: "tx", transaction }), timeout: 10, log: false },
     );
-    const { cause } = await limits.limit("one", { key: "k" });
+    const decided = limits.limit("one", { key: "k" });
+    await vi.advanceTimersByTimeAsync(10);
+    const { cause } = await decided;
     expect(cause).toMatchObject({ scope: "store" });
     return (cause as Error).message;
   };
