@@ -20,8 +20,8 @@ type Add = <T>(giveUp: GiveUp<T>, call: T) => () => void;
 const additions = /* @__PURE__ */ new WeakMap<AbortSignal, Add>();
 
 /**
- * Gives a call up when its signal is aborted, unless the returned function was called before. A signal has one listener,
- * however many calls wait: Node.js warns of a leak at the eleventh.
+ * Gives a call up when its signal is aborted, unless the returned function was called before, which may be called only once.
+ * A signal has one listener, however many calls wait: Node.js warns of a leak at the eleventh.
  */
 export function whenAborted<T>(signal: AbortSignal, giveUp: GiveUp<T>, call: T): () => void {
   let add = additions.get(signal);
