@@ -300,8 +300,7 @@ function counted(namespace) {
 /** The reads and writes of KV, by an isolate that has a state cached and by one that has just started. */
 async function onKv(env) {
   const prefix = `${Date.now()} `;
-  const limits = (kv, options) =>
-    defineLimits(CONFIGS, { store: workersKv(kv, { prefix, ...options }), timeout: 60_000 });
+  const limits = (kv, options) => startedOn(kv, { prefix, ...options });
   const one = counted(env.QUOTAS);
   const first = limits(one);
   const key = "k".repeat(1000);
@@ -337,14 +336,14 @@ async function onKv(env) {
 
 /** Takes five tokens of a key. */
 async function burstOnKv(env, key) {
-  const limits = newOnKv(env);
+  const limits = startedOn(env.QUOTAS);
   for (let i = 0; i < 5; i++) await limits.limit("hot", { key });
 }
 
-const leftInKv = async (env, key) => Math.floor((await newOnKv(env).getValue("hot", { key })).value);
+const leftInKv = async (env, key) => Math.floor((await startedOn(env.QUOTAS).getValue("hot", { key })).value);
 
-/** As an isolate has them that has just started. */
-const newOnKv = (env) => defineLimits(CONFIGS, { store: workersKv(env.QUOTAS), timeout: 60_000 });
+/** Limits as an isolate has them that has just started. */
+const startedOn = (kv, options) => defineLimits(CONFIGS, { store: workersKv(kv, options), timeout: 60_000 });
 
 const CONFIGS = {
   hot: { kind: "token bucket", rate: 100, period: 1000 * HOUR },
